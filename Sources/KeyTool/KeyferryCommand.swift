@@ -230,6 +230,9 @@ package struct KeyferryCommand: ParsableCommand {
     case let error as PublishingFault: Console.note("\(error)")
     case let error as TransportFault: Console.note("\(error)")
     case let error as Descriptors.TooFew: Console.note("\(error)")
+    case let error as Threads.TooFew:
+      Console.note("\(error)")
+      Console.hint(error.hint)
     case let error as Descriptors.NoThreads:
       Console.note("\(error)")
       Console.hint(error.hint)

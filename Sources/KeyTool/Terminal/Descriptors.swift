@@ -30,14 +30,18 @@ enum Descriptors {
   /// For commands that speak with others.
   ///
   /// - Throws: ``TooFew``.
-  static func require() throws { try require(forConnections) }
+  static func require() throws {
+    try require(forConnections)
+    Threads.startEventLoops()
+  }
 
   /// For commands that wait for something.
   ///
-  /// - Throws: ``TooFew``, and ``NoThreads`` where the system's queues would end the process after a second.
+  /// - Throws: ``TooFew``, ``Threads/TooFew``, and ``NoThreads`` where the system's queues would end the process after a second.
   static func requireThreads() throws {
     try require(forThreads)
     guard access("/proc/self/task", R_OK) == 0 else { throw NoThreads() }
+    try Threads.require()
   }
 
   struct NoThreads: Error, CustomStringConvertible {

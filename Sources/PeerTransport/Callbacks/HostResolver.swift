@@ -1,5 +1,5 @@
+internal import Dispatch
 internal import Glibc
-internal import NIOPosix
 
 /// Finds the addresses of a name.
 package protocol HostResolver: Sendable {
@@ -9,18 +9,16 @@ package protocol HostResolver: Sendable {
 
 /// The system's way: the hosts file, DNS, whatever this machine is set up with.
 package struct SystemResolver: HostResolver {
-  /// Threads that wait for answers. A name server that does not answer keeps one of them; each subscriber is asked about once
-  /// at a time.
-  private static let threads: NIOThreadPool = {
-    let pool = NIOThreadPool(numberOfThreads: 8)
-    pool.start()
-    return pool
-  }()
+  /// Where answers are waited for: a name server that does not answer keeps one of its threads. Each subscriber is asked about
+  /// once at a time. The queue waits for a thread where the system has none, and does not end the process.
+  private static let queue = DispatchQueue(label: "keyferry.resolver", attributes: .concurrent)
 
   package init() {}
 
   package func addresses(of name: String) async throws -> [String] {
-    try await Self.threads.runIfActive { try Self.lookUp(name) }
+    try await withCheckedThrowingContinuation { continuation in
+      Self.queue.async { continuation.resume(with: Result { try Self.lookUp(name) }) }
+    }
   }
 
   private static func lookUp(_ name: String) throws -> [String] {
