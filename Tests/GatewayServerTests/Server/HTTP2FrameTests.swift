@@ -1,6 +1,8 @@
 import Foundation
 import GatewayTesting
 import KeyPublishing
+import Logging
+import Logging
 import Testing
 
 @testable import GatewayServer
