@@ -70,6 +70,7 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
     // Without what would bring the whole of Foundation, and with it ten megabytes.
     .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1", traits: []),
+    .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
     .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
     .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
   ],
@@ -108,12 +109,12 @@ let package = Package(
     // Do we admit this claim, and what do we believe about a key, given all claims? Pure: rules, policies, the fold.
     .target(name: "KeyNormalization", dependencies: ["ExposureKeys", "BundleTrust"], swiftSettings: strict),
 
-    // The system's libyaml.
-    .systemLibrary(name: "CLibyaml", pkgConfig: "yaml-0.1", providers: [.apt(["libyaml-dev"])]),
-
     // How is a policy written down? YAML, and the policies that ship.
     .target(
-      name: "PolicyFiles", dependencies: ["ExposureKeys", "KeyNormalization", "CLibyaml", "CTexts"],
+      name: "PolicyFiles",
+      dependencies: [
+        "ExposureKeys", "KeyNormalization", "CTexts", .product(name: "Yams", package: "Yams", condition: gateway),
+      ],
       exclude: ["Policies"], swiftSettings: strict),
 
     // Which files does the program carry? The compiler embeds them.
@@ -148,10 +149,6 @@ let package = Package(
       dependencies: ["KeyStorage", "KeyNormalization", "ExposureKeys", "WorkThreads", "CPostgres"],
       swiftSettings: strict),
 
-    // Who may read a copy of the store? The format of age, version 1, both directions.
-    .target(
-      name: "SealedCopies", dependencies: [.product(name: "Crypto", package: "swift-crypto")], swiftSettings: strict),
-
     // Can what was published be taken back in secret? The Merkle log, its notes, proofs and files.
     .target(
       name: "TransparencyLog", dependencies: [.product(name: "Crypto", package: "swift-crypto")], swiftSettings: strict),
@@ -172,7 +169,7 @@ let package = Package(
 
     // Which files were ever seen, where and when? Bytes by their digest, and a catalogue that only grows.
     .target(
-      name: "KeyArchive", dependencies: ["KeyIntake", "KeyFormats", "BundleTrust", "TransparencyLog", "CZlib"],
+      name: "KeyArchive", dependencies: ["KeyIntake", "KeyFormats", "BundleTrust", "TransparencyLog"],
       swiftSettings: strict),
 
     // What does a file become? Convert, reconcile files, sign again.
@@ -328,7 +325,7 @@ let package = Package(
       dependencies: [
         "Containers", "KeyIntake", "KeyConversion", "KeyInspection", "KeyPeers", "KeyReceiving", "KeyPublishing",
         "ExposureKeys", "KeyFormats", "BundleTrust", "KeyNormalization", "KeyStorage", "PolicyFiles",
-        "GatewaySettings", "GatewayDaemon", "GatewayServer", "SealedCopies", "KeyTables", "ParquetTables",
+        "GatewaySettings", "GatewayDaemon", "GatewayServer", "KeyTables", "ParquetTables",
         "SQLiteTables", "TransparencyLog", "PeerTransport", "CPartialFiles", "CBuild", "KeyArchive", "S3Publications",
         "WorkThreads",
         .product(name: "Logging", package: "swift-log", condition: gateway),
@@ -428,7 +425,7 @@ let package = Package(
     .testTarget(
       name: "StorageTests",
       dependencies: [
-        "KeyStorage", "SQLiteStorage", "SQLite", "CSQLite", "SealedCopies", "KeyNormalization", "BundleTrust",
+        "KeyStorage", "SQLiteStorage", "SQLite", "CSQLite", "KeyNormalization", "BundleTrust",
         "ExposureKeys", "GatewayTesting", .target(name: "PostgresStorage", condition: postgres),
       ],
       swiftSettings: strict),
@@ -482,13 +479,20 @@ let package = Package(
       dependencies: [
         "keyferry", "KeyTool", "KeyIntake", "KeyConversion", "KeyInspection", "KeyPeers", "KeyReceiving",
         "KeyPublishing", "GatewayServer", "GatewaySettings", "KeyferryClient", "KeyStorage",
-        "SQLiteStorage", "SealedCopies",
+        "SQLiteStorage",
         "PeerTransport", "BundleTrust", "ExposureKeys", "KeyFormats", "KeyNormalization", "PolicyFiles",
         "GatewayTesting", "GatewayDaemon", "TransparencyLog",
         .product(name: "Crypto", package: "swift-crypto"),
       ],
       swiftSettings: strict),
-    .testTarget(name: "SimulationTests", dependencies: ["GatewaySimulation"], swiftSettings: strict),
+    .testTarget(
+      name: "SimulationTests",
+      dependencies: [
+        "GatewaySimulation", "GatewayServer", "KeyPeers", "KeyReceiving", "KeyPublishing", "KeyStorage",
+        "SQLiteStorage", "KeyIntake", "KeyNormalization", "KeyFormats", "BundleTrust", "ExposureKeys", "GatewayTesting",
+        .target(name: "PostgresStorage", condition: postgres),
+      ],
+      swiftSettings: strict),
     .testTarget(
       name: "CommandTests",
       dependencies: [
@@ -496,7 +500,7 @@ let package = Package(
         "KeyPeers",
         "KeyReceiving",
         "KeyPublishing", "KeyFormats", "BundleTrust", "ExposureKeys", "GatewayTesting",
-        "PolicyFiles", "KeyNormalization", "KeyStorage", "SQLiteStorage", "SealedCopies", "TransparencyLog",
+        "PolicyFiles", "KeyNormalization", "KeyStorage", "SQLiteStorage", "TransparencyLog",
       ],
       swiftSettings: strict),
     // What the commands say about a report.

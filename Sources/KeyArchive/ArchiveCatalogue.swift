@@ -20,14 +20,6 @@ package struct ArchiveCatalogue: Sendable {
   /// By the number of a record of the kind `seen`, its sighting.
   private var sightingOfRecord: [Int: Int] = [:]
   private var recordOfSighting: [Int] = []
-  /// Bundles that are kept as they are, by region and the day on which their window begins.
-  private var wholeBundles: [RegionDay: [Int]] = [:]
-
-  private struct RegionDay: Hashable {
-    let region: String
-    let day: Int64
-  }
-
   private struct Identity: Hashable {
     let name: String
     let digest: String
@@ -95,25 +87,6 @@ package struct ArchiveCatalogue: Sendable {
     return counts.filter { $0.value > 1 }.map(\.key).sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
   }
 
-  // MARK: Days and hours
-
-  private static func regionDay(_ facts: ContentFacts) -> RegionDay? {
-    guard let region = facts.region, let start = facts.start, facts.end != nil else { return nil }
-    return RegionDay(region: region, day: start / 86_400)
-  }
-
-  /// Bundles of the same region that are kept as they are and whose windows are in this one, or this one in theirs: the hours of a
-  /// day, or the day of an hour.
-  func relatives(of facts: ContentFacts) -> [ArchivedContent] {
-    guard let place = Self.regionDay(facts), let start = facts.start, let end = facts.end else { return [] }
-    return (wholeBundles[place] ?? []).map { contents[$0] }.filter { other in
-      guard let from = other.facts.start, let until = other.facts.end, (from, until) != (start, end) else {
-        return false
-      }
-      return start <= from && until <= end || from <= start && end <= until
-    }
-  }
-
   // MARK: Records
 
   /// Takes the next record.
@@ -125,9 +98,6 @@ package struct ArchiveCatalogue: Sendable {
     case .content(let content):
       guard contentNumbers[content.digest] == nil else { return "the content \(content.digest) stands there already" }
       contentNumbers[content.digest] = contents.count
-      if !content.isInParts, let place = Self.regionDay(content.facts) {
-        wholeBundles[place, default: []].append(contents.count)
-      }
       contents.append(content)
     case .seen(let name, let digest, let signature, let time):
       for digest in [digest, signature].compactMap(\.self) where contentNumbers[digest] == nil {

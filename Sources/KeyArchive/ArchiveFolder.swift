@@ -27,11 +27,7 @@ package struct ArchiveFolder: Sendable {
   func place(_ name: String) -> String { "\(path)/\(name)" }
 
   /// Where the bytes of a content are, below the folder.
-  static func contentPath(_ content: ArchivedContent) -> String { contentPath(content.digest, content.isInParts) }
-
-  static func contentPath(_ digest: String, _ isInParts: Bool) -> String {
-    "\(contentName)/\(digest.prefix(2))/\(digest)\(isInParts ? ".parts" : "")"
-  }
+  static func contentPath(_ digest: String) -> String { "\(contentName)/\(digest.prefix(2))/\(digest)" }
 
   /// Whether an archive lies there. It may be damaged.
   package static func isArchive(_ path: String) -> Bool {
@@ -165,35 +161,14 @@ package struct ArchiveFolder: Sendable {
   ///
   /// - Throws: ``ArchiveFault`` `missing-content`.
   package func source(of content: ArchivedContent) throws -> any SeekableSource {
-    let place = place(Self.contentPath(content))
+    let place = place(Self.contentPath(content.digest))
     switch OwnFile(place) {
     case .missing:
       throw ArchiveFault(.missingContent, "\(place) is not there: \(content.byteCount) bytes that were kept are gone")
     case .strange(let kind): throw ArchiveFault(.changedContent, "\(place) is \(kind), and a file was kept")
     case .file: break
     }
-    guard content.isInParts else { return try FileSource(path: place) }
-    let parts = try FileSource.contents(of: place, limit: FileParts.byteLimit)
-    guard let bytes = try FileParts.decode(parts, source: { try document($0, neededBy: place) }) else {
-      throw ArchiveFault(.changedContent, "\(place): its parts do not fit together; it was changed")
-    }
-    return MemorySource(bytes)
-  }
-
-  /// The `export.bin` of a bundle of which others are parts.
-  private func document(_ digest: String, neededBy other: String) throws -> [UInt8]? {
-    let place = place(Self.contentPath(digest, false))
-    switch OwnFile(place) {
-    case .missing: throw ArchiveFault(.missingContent, "\(place) is not there, of which \(other) has parts")
-    case .strange(let kind):
-      throw ArchiveFault(.changedContent, "\(place) is \(kind), and a file was kept, of which \(other) has parts")
-    case .file: break
-    }
-    let bytes = try FileSource.contents(of: place, limit: FileParts.byteLimit)
-    guard ExportDigests(of: bytes, includingBody: false).hexadecimal == digest else {
-      throw ArchiveFault(.changedContent, "\(place) has other bytes than were kept, and \(other) has parts of it")
-    }
-    return FileParts.document(of: bytes)
+    return try FileSource(path: place)
   }
 
   /// Compares a content with its digest.
@@ -206,7 +181,7 @@ package struct ArchiveFolder: Sendable {
       throw ArchiveFault(
         .changedContent,
         """
-        \(place(Self.contentPath(content))) has other bytes than were kept: \(source.byteCount) with the SHA-256 \
+        \(place(Self.contentPath(content.digest))) has other bytes than were kept: \(source.byteCount) with the SHA-256 \
         \(digest), there were \(content.byteCount)
         """)
     }
@@ -218,8 +193,7 @@ package struct ArchiveFolder: Sendable {
     for folder in try names(in: Self.contentName) {
       for name in try names(in: "\(Self.contentName)/\(folder)") {
         let path = "\(Self.contentName)/\(folder)/\(name)"
-        let digest = name.hasSuffix(".parts") ? String(name.dropLast(6)) : name
-        if catalogue[digest].map(Self.contentPath) != path { found.append(path) }
+        if catalogue[name] == nil || Self.contentPath(name) != path { found.append(path) }
       }
     }
     return found

@@ -4,14 +4,11 @@ package struct ArchivedContent: Hashable, Sendable {
   package let digest: String
   /// In bytes.
   package let byteCount: Int
-  /// Whether it is kept as parts of other files, and not as it is.
-  package let isInParts: Bool
   package let facts: ContentFacts
 
-  package init(digest: String, byteCount: Int, isInParts: Bool = false, facts: ContentFacts) {
+  package init(digest: String, byteCount: Int, facts: ContentFacts) {
     self.digest = digest
     self.byteCount = byteCount
-    self.isInParts = isInParts
     self.facts = facts
   }
 }
@@ -64,16 +61,14 @@ enum ArchiveRecord: Hashable {
     }
     switch text("kind") {
     case "content":
-      guard let digest = text("sha256"), Self.isDigest(digest), let size = number("bytes"), size >= 0,
-        text("stored") ?? "parts" == "parts"
+      guard let digest = text("sha256"), Self.isDigest(digest), let size = number("bytes"), size >= 0
       else { return nil }
       var facts = ContentFacts()
       (facts.format, facts.region) = (text("format"), text("region"))
       (facts.start, facts.end) = (number("start"), number("end"))
       facts.signers = text("signers").map { $0.split(separator: "\n").map(String.init) } ?? []
       self = .content(
-        ArchivedContent(
-          digest: digest, byteCount: Int(size), isInParts: members["stored"] != nil, facts: facts))
+        ArchivedContent(digest: digest, byteCount: Int(size), facts: facts))
     case "seen":
       guard let name = text("name"), !name.isEmpty, let digest = text("sha256"), Self.isDigest(digest),
         let time = number("at"), text("signature").map(Self.isDigest) ?? true
@@ -115,7 +110,6 @@ enum ArchiveRecord: Hashable {
       add("kind", "content")
       add("sha256", content.digest)
       add("bytes", Int64(content.byteCount))
-      add("stored", content.isInParts ? "parts" : nil)
       add("format", content.facts.format)
       add("region", content.facts.region)
       add("start", content.facts.start)

@@ -220,31 +220,16 @@ package final class ArchiveWriter {
   package static let secondsAtOnce: Int64 = 30
 
   private func keep(_ source: any SeekableSource, _ digest: String, _ facts: ContentFacts) throws {
-    let parts = try self.parts(of: source, digest, facts)
-    let content = ArchivedContent(
-      digest: digest, byteCount: source.byteCount, isInParts: parts != nil, facts: facts)
-    let byteCount = try write(source, content, parts)
+    let content = ArchivedContent(digest: digest, byteCount: source.byteCount, facts: facts)
+    try write(source, digest)
     whole.insert(digest)
-    pendingBytes += byteCount
+    pendingBytes += source.byteCount
     pendingContents += 1
     try append(.content(content))
   }
 
-  /// - Returns: how many bytes it takes.
-  @discardableResult
-  private func write(_ source: any SeekableSource, _ content: ArchivedContent, _ known: [UInt8]? = nil) throws -> Int {
-    let digest = content.digest
-    var parts = known
-    if content.isInParts, parts == nil {
-      parts = try self.parts(of: source, digest, content.facts)
-      guard parts != nil else {
-        throw ArchiveFault(
-          .missingContent,
-          "\(folder.place(ArchiveFolder.contentPath(content))) cannot be brought back before the files of which it has parts",
-          hint: "add these again first; keyferry archive verify names what is missing")
-      }
-    }
-    let path = ArchiveFolder.contentPath(content)
+  private func write(_ source: any SeekableSource, _ digest: String) throws {
+    let path = ArchiveFolder.contentPath(digest)
     let above = "\(ArchiveFolder.contentName)/\(digest.prefix(2))"
     if FileIdentity(path: folder.place(above)) == nil {
       try Self.make(folder.place(above), willDo)
@@ -253,10 +238,9 @@ package final class ArchiveWriter {
     try willDo(.content, path)
     // Nobody writes to it again.
     let file = try Self.output(folder.place(path), permissions: 0o444)
-    if let parts { try file.write(parts) } else { try Self.copy(source, digest, to: file) }
+    try Self.copy(source, digest, to: file)
     try file.commit()
     folders.insert(above)
-    return file.byteCount
   }
 
   /// Who brings the bytes of a content that is missing or damaged brings it back.
@@ -265,7 +249,7 @@ package final class ArchiveWriter {
     do {
       try folder.verify(content)
     } catch is ArchiveFault {
-      try write(source, content)
+      try write(source, digest)
       restored.insert(digest)
       // What is brought back is on the disk before it is told.
       for name in folders.sorted() { try Self.sync(folder.place(name), willDo) }
@@ -286,27 +270,6 @@ package final class ArchiveWriter {
     guard copied.finish().hexadecimal == digest else {
       throw FileFault("read", file.path, reason: "the file changed while it was read; add it again")
     }
-  }
-
-  /// The same keys in other bundles, where that gives back every byte: the hours of a day, the day of an hour.
-  ///
-  /// - Returns: `nil` where the file is to be kept as it is.
-  private func parts(of source: any SeekableSource, _ digest: String, _ facts: ContentFacts) throws -> [UInt8]? {
-    let relatives = catalogue.relatives(of: facts)
-    guard !relatives.isEmpty, source.byteCount <= FileParts.byteLimit,
-      relatives.reduce(0, { $0 + $1.byteCount }) <= FileParts.byteLimit
-    else { return nil }
-    let bytes = try SequentialSource(source).readAll(limit: FileParts.byteLimit)
-    guard ExportDigests(of: bytes, includingBody: false).hexadecimal == digest else { return nil }
-    let sources = relatives.compactMap { content -> FileParts.Source? in
-      // What is damaged is no part of anything.
-      guard (try? folder.verify(content)) != nil, let source = try? folder.source(of: content),
-        let file = try? SequentialSource(source).readAll(limit: FileParts.byteLimit),
-        let document = FileParts.document(of: file)
-      else { return nil }
-      return FileParts.Source(digest: content.digest, document: document)
-    }
-    return FileParts.encode(bytes, from: sources)
   }
 
   private func append(_ record: ArchiveRecord) throws {

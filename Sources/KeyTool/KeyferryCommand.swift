@@ -15,7 +15,6 @@ internal import KeyPeers
 internal import KeyPublishing
 internal import KeyStorage
 internal import PolicyFiles
-internal import SealedCopies
 internal import TransparencyLog
 
 /// The program: a gateway that pulls, reconciles, publishes and serves keys, and the tools for key files.
@@ -149,7 +148,7 @@ package struct KeyferryCommand: ParsableCommand {
       if exitCode(for: error) == .validationFailure, let unknown = UnknownCommand.first(in: arguments, of: Self.self) {
         return refuse(unknown)
       }
-      return report(error, of: running)
+      return report(error, of: running, calledWith: arguments)
     }
   }
 
@@ -211,7 +210,9 @@ package struct KeyferryCommand: ParsableCommand {
   }
 
   /// Says what went wrong, and returns the exit code.
-  static func report(_ error: any Error, of command: any ParsableCommand.Type = Self.self) -> Int32 {
+  static func report(
+    _ error: any Error, of command: any ParsableCommand.Type = Self.self, calledWith arguments: [String] = []
+  ) -> Int32 {
     Console.ends()
     switch error {
     case let error as FormatError: Console.note("\(error)")
@@ -226,7 +227,6 @@ package struct KeyferryCommand: ParsableCommand {
     case let error as PolicyFileFault: Console.note("\(error)")
     case let error as GatewayFaults: Console.note("\(error)")
     case let error as StorageFault: Console.note("\(error)")
-    case let error as CopyFault: Console.note("\(error)")
     case let error as PublishingFault: Console.note("\(error)")
     case let error as TransportFault: Console.note("\(error)")
     case let error as Descriptors.TooFew: Console.note("\(error)")
@@ -257,12 +257,14 @@ package struct KeyferryCommand: ParsableCommand {
       // An input that cannot be trusted is a verification that failed.
       Console.note("\(error)")
       return ExitStatus.rejected.rawValue
-    default: return reportUsage(error, of: command)
+    default: return reportUsage(error, of: command, calledWith: arguments)
     }
     return ExitStatus.failed.rawValue
   }
 
-  private static func reportUsage(_ error: any Error, of command: any ParsableCommand.Type) -> Int32 {
+  private static func reportUsage(
+    _ error: any Error, of command: any ParsableCommand.Type, calledWith arguments: [String]
+  ) -> Int32 {
     let code = exitCode(for: error)
     let message = usageMessage(for: error, of: command)
     if code.isSuccess {
@@ -276,10 +278,22 @@ package struct KeyferryCommand: ParsableCommand {
         return report(error)
       }
     }
+    let shown = withoutSecrets(message, arguments)
     let text = withProgram(
-      withForms(message.hasPrefix("Error: ") ? lowerCased(message.dropFirst("Error: ".count)) : message))
+      withForms(shown.hasPrefix("Error: ") ? lowerCased(shown.dropFirst("Error: ".count)) : shown))
     Console.refusal(text)
     return code == .validationFailure ? ExitStatus.usage.rawValue : ExitStatus.failed.rawValue
+  }
+
+  /// The parser repeats a value that it does not take, which may be a secret in place of the path of its file.
+  private static func withoutSecrets(_ message: String, _ arguments: [String]) -> String {
+    arguments.reduce(message) { message, word in
+      // A word may be made of several: `north=drop.zip,origin=NL`.
+      let isSecret = word.split { $0 == "=" || $0 == "," }.contains { part in
+        part.utf8.count >= 16 && PathText.shownAsMissing(String(part)) != part
+      }
+      return isSecret ? message.replacing(word, with: PathText.shownAsMissing(word)) : message
+    }
   }
 
   /// The parser says that a value is no time, and not what would be one.

@@ -1,4 +1,4 @@
-internal import CLibyaml
+internal import Yams
 
 /// A part of a YAML document: what it is, and where it begins. Everything that is one word or text is a text; whoever reads it says
 /// what else it may be.
@@ -25,139 +25,111 @@ struct YAMLNode {
 struct YAMLMark: Hashable {
   let line: Int
   let column: Int
+}
 
-  init(line: Int, column: Int) {
-    (self.line, self.column) = (line, column)
-  }
-
-  init(_ mark: yaml_mark_t) {
-    self.init(line: Int(mark.line) + 1, column: Int(mark.column) + 1)
-  }
+extension YAMLMark {
+  init(_ mark: Mark) { self.init(line: mark.line, column: mark.column) }
 }
 
 /// Why a text is not one document of YAML. Only the reader's own words, and names that are stated twice: the text may have secrets.
 struct YAMLFault: Error {
   var reason: String
   var mark: YAMLMark?
-  /// Names that one mapping states more than once. The place is where the first of them is stated again.
+  /// Names that one mapping states more than once. The place is where the first of them is stated first.
   var repeated: [String] = []
 }
 
-/// Reads a text with libyaml, event by event.
+/// Reads a text with Yams.
+///
+/// Yams puts what an alias means in its place and then compares whole names, so a few lines of aliases in names would take it hours.
+/// It is given the text with another character in place of each `*`, and sees no alias: a plain scalar that begins with this character
+/// is one, since YAML has no plain scalar that begins with `*`.
 struct YAMLReader {
-  /// libyaml's state. It stays where it is.
-  private let parser: UnsafeMutablePointer<yaml_parser_t>
-  /// Sections in each other at most; deeper ones are a fault.
   private let nestingLimit: Int
+  /// What stands in place of `*`; `nil` where there is none.
+  private let mask: Unicode.Scalar?
 
+  /// - Parameter nestingLimit: sections in each other at most; deeper ones are a fault.
   /// - Returns: the one document of the text; `nil` where there is none.
   /// - Throws: ``YAMLFault``.
   static func root(of text: String, nestingLimit: Int) throws(YAMLFault) -> YAMLNode? {
-    let parser = UnsafeMutablePointer<yaml_parser_t>.allocate(capacity: 1)
-    defer { parser.deallocate() }
-    guard yaml_parser_initialize(parser) == 1 else { throw YAMLFault(reason: "cannot be read: there is no memory") }
-    defer { yaml_parser_delete(parser) }
     // A mark of byte order is no part of the first line.
-    let bytes = Array(text.utf8.starts(with: [0xEF, 0xBB, 0xBF]) ? text.utf8.dropFirst(3) : text.utf8[...])
-    let result: Result<YAMLNode?, YAMLFault> = bytes.withUnsafeBufferPointer { bytes in
-      // Libyaml keeps the address until it has read to the end; an empty array may have none.
-      yaml_parser_set_encoding(parser, YAML_UTF8_ENCODING)
-      var nothing: UInt8 = 0
-      return withUnsafePointer(to: &nothing) { nothing in
-        yaml_parser_set_input_string(parser, bytes.baseAddress ?? nothing, bytes.count)
-        do throws(YAMLFault) {
-          return .success(try YAMLReader(parser: parser, nestingLimit: nestingLimit).document())
-        } catch {
-          return .failure(error)
-        }
-      }
+    let text = text.utf8.starts(with: [0xEF, 0xBB, 0xBF]) ? String(text.unicodeScalars.dropFirst()) : text
+    guard !text.isEmpty else { return nil }
+    var mask: Unicode.Scalar?
+    if text.utf8.contains(UInt8(ascii: "*")) {
+      let taken = Set(text.unicodeScalars)
+      mask = (0xE000...0xF8FF).lazy.compactMap(Unicode.Scalar.init).first { !taken.contains($0) }
+      guard mask != nil else { throw YAMLFault(reason: "has all characters that are for private use") }
     }
-    return try result.get()
+    let reader = YAMLReader(nestingLimit: nestingLimit, mask: mask)
+    return try reader.root(of: reader.replace("*", by: mask, in: text))
   }
 
-  private func document() throws(YAMLFault) -> YAMLNode? {
-    _ = try next()
-    guard try next().kind == YAML_DOCUMENT_START_EVENT else { return nil }
-    let root = try node(try next(), depth: 0)
-    _ = try next()
-    let end = try next()
-    guard end.kind == YAML_STREAM_END_EVENT else {
-      throw YAMLFault(reason: "a second document begins here, allowed one", mark: end.mark)
+  private func root(of text: String) throws(YAMLFault) -> YAMLNode? {
+    let parser: Parser
+    let root: Node?
+    do {
+      parser = try Parser(yaml: text, resolver: .basic, encoding: .utf8)
+      root = try parser.singleRoot()
+    } catch {
+      throw fault(error, in: text)
     }
-    return root
+    // Nodes have their anchors while there is a parser.
+    return try withExtendedLifetime(parser) { () throws(YAMLFault) in
+      try root.map { (root) throws(YAMLFault) in try node(root, depth: 0) }
+    }
   }
 
-  /// What an event says, copied out of libyaml.
-  private struct Event {
-    var kind: yaml_event_type_t
-    var mark: YAMLMark
-    var text = ""
-    var isAnchored = false
+  private func replace(_ old: Unicode.Scalar?, by new: Unicode.Scalar?, in text: String) -> String {
+    guard let old, let new, mask != nil else { return text }
+    return String(String.UnicodeScalarView(text.unicodeScalars.map { $0 == old ? new : $0 }))
   }
 
-  private func next() throws(YAMLFault) -> Event {
-    var event = yaml_event_t()
-    guard yaml_parser_parse(parser, &event) == 1 else { throw fault }
-    defer { yaml_event_delete(&event) }
-    var copy = Event(kind: event.type, mark: YAMLMark(event.start_mark))
-    switch event.type {
-    case YAML_SCALAR_EVENT:
-      let scalar = event.data.scalar
-      copy.text = String(decoding: UnsafeBufferPointer(start: scalar.value, count: scalar.length), as: UTF8.self)
-      copy.isAnchored = scalar.anchor != nil
-    case YAML_SEQUENCE_START_EVENT: copy.isAnchored = event.data.sequence_start.anchor != nil
-    case YAML_MAPPING_START_EVENT: copy.isAnchored = event.data.mapping_start.anchor != nil
-    default: break
-    }
-    return copy
-  }
-
-  private func node(_ event: Event, depth: Int) throws(YAMLFault) -> YAMLNode {
-    guard depth <= nestingLimit else {
-      throw YAMLFault(reason: "nested more than \(nestingLimit) levels deep", mark: event.mark)
-    }
+  private func node(_ node: Node, depth: Int) throws(YAMLFault) -> YAMLNode {
+    let mark = node.mark.map { YAMLMark($0) } ?? YAMLMark(line: 1, column: 1)
+    guard depth <= nestingLimit else { throw tooDeep(mark) }
     let content: YAMLNode.Content
-    switch event.kind {
-    case YAML_SCALAR_EVENT: content = .scalar(event.text)
-    case YAML_SEQUENCE_START_EVENT:
-      var nodes: [YAMLNode] = []
-      while case let element = try next(), element.kind != YAML_SEQUENCE_END_EVENT {
-        nodes.append(try node(element, depth: depth + 1))
-      }
-      content = .sequence(nodes)
-    case YAML_MAPPING_START_EVENT: content = .mapping(try pairs(depth))
-    default: content = .alias
+    switch node {
+    case .scalar(let scalar):
+      let isAlias = scalar.style == .plain && mask != nil && scalar.string.unicodeScalars.first == mask
+      content = isAlias ? .alias : .scalar(replace(mask, by: "*", in: scalar.string))
+    case .sequence(let sequence):
+      content = .sequence(try sequence.map { (element) throws(YAMLFault) in try self.node(element, depth: depth + 1) })
+    case .mapping(let mapping):
+      content = .mapping(
+        try mapping.map { (pair) throws(YAMLFault) in
+          (try self.node(pair.key, depth: depth + 1), try self.node(pair.value, depth: depth + 1))
+        })
+    case .alias: content = .alias
     }
-    return YAMLNode(content: content, mark: event.mark, isAnchored: event.isAnchored)
+    return YAMLNode(content: content, mark: mark, isAnchored: node.anchor != nil)
   }
 
-  private func pairs(_ depth: Int) throws(YAMLFault) -> [(key: YAMLNode, value: YAMLNode)] {
-    var pairs: [(key: YAMLNode, value: YAMLNode)] = []
-    var names: Set<String> = []
-    var repeated: Set<String> = []
-    var again: YAMLMark?
-    while case let event = try next(), event.kind != YAML_MAPPING_END_EVENT {
-      let key = try node(event, depth: depth + 1)
-      if let name = key.scalar, !names.insert(name).inserted {
-        repeated.insert(name)
-        again = again ?? key.mark
-      }
-      pairs.append((key, try node(try next(), depth: depth + 1)))
-    }
-    guard repeated.isEmpty else {
-      throw YAMLFault(reason: "stated twice", mark: again, repeated: repeated.sorted())
-    }
-    return pairs
+  private func tooDeep(_ mark: YAMLMark) -> YAMLFault {
+    YAMLFault(reason: "nested more than \(nestingLimit) levels deep", mark: mark)
   }
 
-  /// What libyaml did not like.
-  private var fault: YAMLFault {
-    let state = parser.pointee
-    let problem = state.problem.map { String(cString: $0) } ?? "cannot be read"
-    switch state.error {
-    case YAML_SCANNER_ERROR, YAML_PARSER_ERROR: return YAMLFault(reason: problem, mark: YAMLMark(state.problem_mark))
-    case YAML_READER_ERROR: return YAMLFault(reason: "\(problem) at byte \(state.problem_offset)")
+  /// What Yams did not like.
+  private func fault(_ error: any Error, in text: String) -> YAMLFault {
+    switch error as? YamlError {
+    case .scanner(_, let problem, let mark, _), .parser(_, let problem, let mark, _):
+      // Of a thousand levels Yams makes no document.
+      if problem.hasPrefix("Maximum nesting level") { return tooDeep(YAMLMark(mark)) }
+      return YAMLFault(reason: problem, mark: YAMLMark(mark))
+    case .composer(_, _, let mark, _):
+      return YAMLFault(reason: "a second document begins here, allowed one", mark: YAMLMark(mark))
+    case .duplicatedKeysInMapping(let names, let context):
+      let names = names.map { replace(mask, by: "*", in: $0) }
+      return YAMLFault(reason: "stated twice", mark: YAMLMark(context.mark), repeated: names)
+    case .reader(let problem, let offset, _, _):
+      return YAMLFault(reason: problem, mark: offset.map { Self.mark(of: text.prefix($0)) })
     default: return YAMLFault(reason: "cannot be read")
     }
+  }
+
+  private static func mark(of before: Substring) -> YAMLMark {
+    let line = before.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline).last ?? ""
+    return YAMLMark(line: before.count(where: \.isNewline) + 1, column: line.unicodeScalars.count + 1)
   }
 }

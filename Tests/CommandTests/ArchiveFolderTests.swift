@@ -256,129 +256,34 @@ import Testing
   }
 }
 
-/// The hours of a day and the day are stored once, and come back byte for byte.
-@Suite struct ArchivePartsTests {
-  /// Six hours of a country and their day, zipped as Python's zlib does it at several levels, and as we do.
-  private func prepare(_ workshop: Workshop) throws {
-    try workshop.makeSigner()
-    try FileManager.default.createDirectory(atPath: workshop.path("in"), withIntermediateDirectories: true)
-    var random = SeededRandom(for: "archive parts")
-    let sign = ["--sign-key", "310-v1.key.pem", "--key-id", "310", "--key-version", "v1", "--quiet"]
-    var hours: [String] = []
-    for hour in 0..<6 {
-      let document = RandomKeys(.plausible).document(300, using: &random)
-      try workshop.write(try document.bytes(as: .csv), "\(hour).csv")
-      hours.append("\(hour).csv")
-      let window = ["--region", "DE", "--start", "2020-06-01T0\(hour):00", "--end", "2020-06-01T0\(hour + 1):00"]
-      try run(workshop, ["convert", "\(hour).csv", "--to", "gaen-export", "-o", "in/hour-\(hour).zip"] + window + sign)
+/// A day has the keys of its hours, and each file is kept as it came all the same.
+@Suite struct ArchivedDayTests {
+  @Test func aDayAndItsHoursAreKeptAsTheyCame() throws {
+    try Workshop.run { workshop in
+      try workshop.makeSigner()
+      var random = SeededRandom(for: "archived day")
+      let sign = ["--sign-key", "310-v1.key.pem", "--key-id", "310", "--key-version", "v1", "--quiet"]
+      for hour in 0..<2 {
+        let document = RandomKeys(.plausible).document(300, using: &random)
+        try workshop.write(try document.bytes(as: .csv), "\(hour).csv")
+        let window = ["--region", "DE", "--start", "2020-06-01T0\(hour):00", "--end", "2020-06-01T0\(hour + 1):00"]
+        try run(workshop, ["convert", "\(hour).csv", "--to", "gaen-export", "-o", "hour-\(hour).zip"] + window + sign)
+      }
+      let day = ["--region", "DE", "--start", "2020-06-01", "--end", "2020-06-02"]
+      try run(workshop, ["convert", "0.csv", "1.csv", "--to", "gaen-export", "-o", "day.zip"] + day + sign)
+      let names = ["hour-0.zip", "day.zip", "hour-1.zip"]
+      try run(workshop, ["archive", "add", "seen"] + names)
+      for name in names {
+        let bytes = try workshop.bytes(name)
+        let digest = ExportDigests(of: bytes, includingBody: false).hexadecimal
+        #expect(try workshop.bytes("seen/content/\(digest.prefix(2))/\(digest)") == bytes)
+      }
+      try run(workshop, ["archive", "verify", "seen"])
     }
-    let day = ["--region", "DE", "--start", "2020-06-01", "--end", "2020-06-02"]
-    try run(workshop, ["convert"] + hours + ["--to", "gaen-export", "-o", "in/day.zip"] + day + sign)
   }
 
   private func run(_ workshop: Workshop, _ arguments: [String]) throws {
     let outcome = try workshop.keyferry(arguments)
     #expect(outcome.status == 0, "\(arguments): \(outcome.errors)")
-  }
-
-  private func contents(_ workshop: Workshop) throws -> [String] {
-    try workshop.files.filter { $0.hasPrefix("seen/content/") && $0.utf8.count > 64 }
-  }
-
-  private static let rezip = """
-    import sys, zipfile, glob
-    for number, path in enumerate(sorted(glob.glob("in/*.zip"))):
-        files = {name: zipfile.ZipFile(path).read(name) for name in zipfile.ZipFile(path).namelist()}
-        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=[1, 6, 9][number % 3]) as out:
-            for name, data in files.items(): out.writestr(name, data)
-    """
-
-  @Test(arguments: [false, true]) func aDayIsStoredOnce(isByPython: Bool) throws {
-    try Workshop.run { workshop in
-      try prepare(workshop)
-      let python = try #require(Tool(named: "python3"))
-      if isByPython {
-        try workshop.write(Self.rezip, "rezip.py")
-        #expect(try python.run(["rezip.py"], in: workshop.folder).status == 0)
-      }
-      // Whichever comes first is kept as it is.
-      for order in [["in/day.zip", "in"], (0..<6).map { "in/hour-\($0).zip" } + ["in"]] {
-        try? FileManager.default.removeItem(atPath: workshop.path("seen"))
-        for input in order { try run(workshop, ["archive", "add", "seen", input]) }
-        let contents = try contents(workshop)
-        let parts = contents.filter { $0.hasSuffix(".parts") }
-        #expect(contents.count == 7 && !parts.isEmpty, "\(contents)")
-        let whole = try ["day", "hour-0", "hour-1", "hour-2", "hour-3", "hour-4", "hour-5"]
-          .reduce(0) { try $0 + workshop.bytes("in/\($1).zip").count }
-        let stored = try contents.reduce(0) { try $0 + workshop.bytes($1).count }
-        #expect(stored * 4 < whole * 3, "\(stored) of \(whole)")
-        for name in ["day", "hour-0", "hour-1", "hour-5"] {
-          try run(workshop, ["archive", "get", "seen", "in/\(name).zip", "-o", "back.zip", "--replace"])
-          #expect(try workshop.bytes("back.zip") == workshop.bytes("in/\(name).zip"), "\(name)")
-        }
-        try run(workshop, ["archive", "verify", "seen"])
-        try run(workshop, ["report", "seen", "-o", "page.html", "--replace", "--quiet"])
-        try checkStranger(workshop, python)
-        // What is gone is named with all that has parts of it.
-        let source = try #require(contents.first { !$0.hasSuffix(".parts") })
-        let content = try workshop.bytes(source)
-        try FileManager.default.removeItem(atPath: workshop.path(source))
-        let broken = try workshop.keyferry("archive", "verify", "seen")
-        #expect(broken.status == 1 && broken.text.contains("missing-content"), "\(broken.text)")
-        try workshop.write(content, source)
-        let changed = try workshop.bytes(parts[0])
-        let name = try #require(parts[0].split(separator: "/").last?.split(separator: ".").first.map(String.init))
-        let before = try workshop.keyferry("archive", "get", "seen", name, "-o", "-").output
-        for place in Swift.stride(from: 0, to: changed.count, by: max(changed.count / 6, 1)) {
-          var other = changed
-          other[place] ^= 0x10
-          try FileManager.default.removeItem(atPath: workshop.path(parts[0]))
-          try workshop.write(other, parts[0])
-          let verdict = try workshop.keyferry("archive", "verify", "seen")
-          // A bit that means nothing for the bytes may have any value.
-          if verdict.status == 0 {
-            #expect(try workshop.keyferry("archive", "get", "seen", name, "-o", "-").output == before, "\(place)")
-          } else {
-            #expect(verdict.status == 1, "\(place)")
-          }
-        }
-      }
-    }
-  }
-
-  /// The page's second program brings every file back.
-  private func checkStranger(_ workshop: Workshop, _ python: Tool) throws {
-    let page = try String(
-      contentsOf: PackageFolder.root.appending(path: "Sources/GatewayDaemon/GatewayDaemon.docc/KeepingFiles.md"),
-      encoding: .utf8)
-    let scripts = page.components(separatedBy: "```python\n").dropFirst().map {
-      $0.components(separatedBy: "```")[0]
-    }
-    try #require(scripts.count == 2)
-    try workshop.write(scripts[1], "parts.py")
-    for name in ["day", "hour-0", "hour-5"] {
-      let bytes = try workshop.bytes("in/\(name).zip")
-      let digest = ExportDigests(of: bytes, includingBody: false).hexadecimal
-      let read = try python.run(["parts.py", "seen", digest], in: workshop.folder)
-      #expect(read.status == 0 && read.output == bytes, "\(read.errors)")
-    }
-  }
-
-  /// A day that is not the sum of its hours is kept whole, as are files of other regions.
-  @Test func whatHasNothingInCommonIsKeptAsItIs() throws {
-    try Workshop.run { workshop in
-      try prepare(workshop)
-      var random = SeededRandom(seed: 77)
-      try workshop.write(try RandomKeys(.plausible).document(2000, using: &random).bytes(as: .csv), "other.csv")
-      try run(
-        workshop,
-        [
-          "convert", "other.csv", "--to", "gaen-export", "-o", "in/day.zip", "--region", "DE", "--start", "2020-06-01",
-          "--end", "2020-06-02", "--unsigned", "--quiet",
-        ])
-      try run(workshop, ["archive", "add", "seen", "in"])
-      #expect(try contents(workshop).allSatisfy { !$0.hasSuffix(".parts") })
-      try run(workshop, ["archive", "verify", "seen"])
-    }
   }
 }

@@ -3,7 +3,6 @@ import Foundation
 import GatewayTesting
 import KeyStorage
 import SQLiteStorage
-import SealedCopies
 import Testing
 
 /// `keyferry store`, `clock` and `status` of a store that something is wrong with, through the program.
@@ -695,79 +694,47 @@ import Testing
     }
   }
 
-  @Test func aSealedCopyIsForItsKeyAlone() throws {
+  @Test func aCopyGoesThroughAPipe() throws {
     try withGateway { workshop in
-      let (mine, other) = (CopyIdentity.generate(), CopyIdentity.generate())
-      let recipient = try #require(mine.recipients.first)
-      try workshop.write("# a comment\n" + mine.disclosed, "mine.txt")
-      try workshop.write(other.disclosed, "other.txt")
-      var parts = [Array("PK and no store".utf8)]
-      var sealedBytes: [UInt8] = []
-      try SealedCopy.seal(for: [recipient], reading: { _ in parts.popLast() ?? [] }) { sealedBytes += $0 }
-      try workshop.write(sealedBytes, "nothing.age")
-      let sealed = try workshop.keyferry("store", "backup", "copy.age", "--recipient", "\(recipient)")
-      #expect(sealed.status == 0 && sealed.errors == "keyferry: the store was copied to copy.age, sealed for 1 key\n")
-      #expect(try !workshop.text("copy.age").contains("SQLite format"))
-      #expect(try workshop.files.filter { $0.hasPrefix("state/") && $0.contains("copy") }.isEmpty)
-      let mode = try FileManager.default.attributesOfItem(atPath: workshop.path("copy.age"))[.posixPermissions] as? Int
-      #expect(mode.map { $0 & 0o077 } == 0)
-      #expect(try workshop.keyferry("store", "backup", "x.age", "--recipient", "age1nobody").status == 64)
-
-      #expect(try workshop.keyferry("store", "restore", "copy.age").status == 64)
-      let foreign = try workshop.keyferry("store", "restore", "copy.age", "--identity", "other.txt")
-      #expect(foreign.status == 2 && foreign.errors.contains("none of these private keys"))
-      var bytes = try workshop.bytes("copy.age")
-      bytes[bytes.count / 2] ^= 1
-      try workshop.write(bytes, "bad.age")
-      let bad = try workshop.keyferry("store", "restore", "bad.age", "--identity", "mine.txt")
-      #expect(bad.status == 2 && bad.errors.contains("damaged or cut off"))
-      // What was sealed and is no store is called by the name that it was given.
-      let nothing = try workshop.keyferry("store", "restore", "nothing.age", "--identity", "mine.txt")
-      #expect(
-        nothing.status == 2 && nothing.errors.hasPrefix("keyferry: nothing.age: not an SQLite file"),
-        "\(nothing.errors)")
-      try workshop.write(Array(try workshop.bytes("copy.age").dropLast(70_000)), "short.age")
-      #expect(try workshop.keyferry("store", "restore", "short.age", "--identity", "mine.txt").status == 2)
-      #expect(try workshop.keyferry("store", "restore", "copy.age", "--identity", "mine.txt").status == 0)
+      try workshop.keyferry("pause", "drop", "--reason", "x")
+      let copy = try workshop.keyferry("store", "backup", "-")
+      #expect(copy.status == 0 && copy.errors.isEmpty && copy.text.hasPrefix("SQLite format"), "\(copy.errors)")
+      try workshop.keyferry("resume", "drop")
+      // What is cut off, as by a program before the pipe that failed, changes nothing.
+      for part in [[], Array("no store".utf8), Array(copy.output.prefix(4096)), copy.output.dropLast(4096)] {
+        let before = try workshop.bytes("state/keyferry.sqlite")
+        let broken = try workshop.keyferry(["store", "restore", "-"], input: part)
+        #expect(broken.status == 2 && broken.errors.hasPrefix("keyferry: standard input: "), "\(broken.errors)")
+        #expect(try workshop.bytes("state/keyferry.sqlite") == before)
+      }
+      let restored = try workshop.keyferry(["store", "restore", "-"], input: copy.output)
+      #expect(restored.status == 0 && restored.errors.contains("what came from standard input is the store"))
+      #expect(try workshop.keyferry("status").text.contains("paused"))
       #expect(try workshop.keyferry("store", "check").status == 0)
       #expect(try workshop.files.filter { $0.hasPrefix("state/copy") }.isEmpty)
     }
   }
 
-  /// Keys of random lengths around the parts of the format.
-  @Test(arguments: [0, 1, 65_535, 65_536, 65_537, 200_000]) func whatIsSealedIsOpened(length: Int) throws {
-    var random = SeededRandom(seed: UInt64(length))
-    let content = (0..<length).map { _ in UInt8.random(in: 0...255, using: &random) }
-    func reader(_ bytes: [UInt8]) -> (Int) -> [UInt8] {
-      var rest = bytes[...]
-      return { count in
-        // Short reads, as pipes have them.
-        let part = Array(rest.prefix(min(count, 10_001)))
-        rest = rest.dropFirst(part.count)
-        return part
-      }
+  /// As the page on operating says.
+  @Test(.enabled(if: Tool(named: "age-keygen") != nil, "install Debian's age"))
+  func aCopyIsEncryptedByAge() throws {
+    try withGateway { workshop in
+      let (shell, keys) = (Tool(path: "/bin/bash"), try #require(Tool(named: "age-keygen")))
+      #expect(try keys.run(["-o", "backup-key.txt"], in: workshop.folder).status == 0)
+      let program = try #require(Workshop.program)
+      let script = """
+        set -euo pipefail
+        "$0" store backup - | age -r "$(age-keygen -y backup-key.txt)" -o copy.age
+        ! grep -q "SQLite format" copy.age
+        age -d -i backup-key.txt copy.age | "$0" store restore -
+        "$0" store check
+        head -c 5000 copy.age >short.age
+        ! age -d -i backup-key.txt short.age | "$0" store restore -
+        "$0" store check
+        """
+      let outcome = try shell.run(["-c", script, program], in: workshop.folder)
+      #expect(outcome.status == 0, "\(outcome.errors)")
     }
-    let identities = [CopyIdentity.generate(), .generate()]
-    var sealed: [UInt8] = []
-    try SealedCopy.seal(for: identities.flatMap(\.recipients), reading: reader(content)) { sealed += $0 }
-    #expect(SealedCopy.isSealed(sealed))
-    for identity in identities {
-      var opened: [UInt8] = []
-      let again = try CopyIdentity(file: identity.disclosed)
-      try SealedCopy.open(as: again, reading: reader(sealed)) { opened += $0 }
-      #expect(opened == content)
-    }
-    for cut in [1, 16, 17, 100] where cut < sealed.count {
-      #expect(throws: CopyFault.self) {
-        try SealedCopy.open(as: identities[0], reading: reader(Array(sealed.dropLast(cut)))) { _ in }
-      }
-    }
-    #expect(throws: CopyFault.self) {
-      try SealedCopy.open(as: identities[0], reading: reader(sealed + [0])) { _ in }
-    }
-    let recipient = try #require(identities[0].recipients.first)
-    #expect(try CopyRecipient(recipient.description) == recipient)
-    #expect("\(identities[0])" == "(hidden)")
   }
 
   @Test func aSecretOfTheServiceIsNotNeededByOperators() throws {

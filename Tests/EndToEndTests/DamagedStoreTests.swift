@@ -8,7 +8,6 @@ import KeyNormalization
 import KeyPublishing
 import KeyStorage
 import SQLiteStorage
-import SealedCopies
 import Testing
 
 /// Somebody, or a disk, writes over a store: what is published then is the same, or nothing.
@@ -117,9 +116,6 @@ import Testing
   @Test("is restored from a copy made during work, and each client still gets each key") func rehearsal() async throws {
     try await Neighbourhood.visit { place in
       try place.gateway("g", origin: "DE", extra: "retention: {keys: 60 days}")
-      let identity = CopyIdentity.generate()
-      let recipient = try #require(identity.recipients.first)
-      try place.write(identity.disclosed, "g/backup.txt")
       var clients: [Set<TemporaryExposureKey>] = [[], [], []]
       /// Downloads what its index names and it has not seen, as an app of the sample's kind does.
       var seen: [Set<String>] = [[], [], []]
@@ -141,14 +137,13 @@ import Testing
       // While a pull runs.
       try place.drop(4000, seed: 9, in: "g", as: "large.csv")
       let pull = try place.start(["pull", "--config", "g/gateway.yaml", "--now", "2020-12-01T10:00:00Z"])
-      try place.keyferry("store", "backup", "g/copy.age", "--recipient", "\(recipient)", "--config", "g/gateway.yaml")
+      try place.keyferry("store", "backup", "g/copy.sqlite", "--config", "g/gateway.yaml")
       pull.waitUntilExit()
       try work(12, seed: 2)
       try visit(0)
       try visit(1)
       try FileManager.default.removeItem(atPath: place.path("g/state"))
-      try place.keyferry(
-        "store", "restore", "g/copy.age", "--identity", "g/backup.txt", "--config", "g/gateway.yaml")
+      try place.keyferry("store", "restore", "g/copy.sqlite", "--config", "g/gateway.yaml")
       // The source still lists its files, those that the copy does not know included.
       try place.keyferry("pull", "--config", "g/gateway.yaml", "--now", "2020-12-01T14:00:00Z")
       try place.keyferry("publish", "--config", "g/gateway.yaml", "--now", "2020-12-01T14:00:00Z", status: 1)

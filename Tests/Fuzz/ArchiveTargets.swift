@@ -1,14 +1,10 @@
-import GatewayTesting
 import KeyArchive
 import TransparencyLog
 
-/// What is read of an archive that somebody else may have written: its catalogue, its checkpoint, and files that are kept as
-/// parts of others.
+/// What is read of an archive that somebody else may have written: its catalogue and its checkpoint.
 let archiveTargets: [String: FuzzTarget] = [
   "archive-catalogue": fuzzCatalogue,
   "archive-checkpoint": fuzzArchiveCheckpoint,
-  "archive-parts": fuzzParts,
-  "deflate-trace": fuzzTrace,
 ]
 
 /// A line has one spelling. What is taken behind the checkpoint is what is read once the checkpoint vouches for it; a record that it
@@ -53,38 +49,4 @@ let archiveTargets: [String: FuzzTarget] = [
 @Sendable private func fuzzArchiveCheckpoint(_ input: UnsafeRawBufferPointer) {
   guard let checkpoint = try? ArchiveCheckpoint(Array(input), name: "checkpoint") else { return }
   check(Array(checkpoint.text.utf8) == Array(input), "another spelling")
-}
-
-/// Whatever the parts say, they are of this bundle, and what comes of them is the same each time.
-@Sendable private func fuzzParts(_ input: UnsafeRawBufferPointer) {
-  let body = Array(input)
-  let first = FileParts.decode(body: body) { _ in sourceDocument }
-  check(first == FileParts.decode(body: body) { _ in sourceDocument }, "something else the second time")
-  _ = FileParts.decode(body: body) { _ in nil }
-}
-
-private let sourceDocument: [UInt8] = {
-  var random = SeededRandom(seed: 1)
-  return (0..<20).reduce(into: Array("EK Export v1    ".utf8)) { bytes, _ in
-    bytes += [0x3a, 0x12, 0x0a, 0x10] + random.bytes(16)
-  }
-}()
-
-/// A stream that is taken apart is put together bit by bit; so is what zlib makes of the input, at every level.
-@Sendable private func fuzzTrace(_ input: UnsafeRawBufferPointer) {
-  let bytes = Array(input)
-  let choice = Int(bytes.first ?? 0)
-  let made =
-    (try? Zlib.deflate(bytes, level: Int32(choice % 10), strategy: Zlib.Strategy.allCases[choice / 10 % 5])) ?? []
-  for (stream, isWhole) in [(bytes, false), (made, true)] {
-    guard let (document, trace) = DeflateTrace.read(stream, limit: 1 << 22) else {
-      check(!isWhole, "a stream of zlib is not taken apart")
-      continue
-    }
-    check(!isWhole || document == bytes, "a stream of zlib says something else")
-    // Others may say the same in another way, which is why every file is compared before it is kept as parts.
-    let again = DeflateTrace.write(trace[...], of: document)
-    check(!isWhole || again == stream, "a stream of zlib is put together otherwise")
-  }
-  _ = DeflateTrace.write(bytes[...], of: sourceDocument)
 }

@@ -314,7 +314,7 @@ import Testing
     #expect(Fixture.faults("- a") == [" error: configuration: allowed a mapping of settings"])
     #expect(Fixture.faults("{}") == [" error: state: missing, allowed a folder"])
     #expect(Fixture.faults("state: [") == ["2:1: error: YAML: did not find expected node content"])
-    #expect(Fixture.faults("state: /s\nstate: /t") == ["2:1: error: YAML: stated twice: state"])
+    #expect(Fixture.faults("state: /s\nstate: /t") == ["1:1: error: YAML: stated twice: state"])
     #expect(Fixture.faults("--- {}\n--- {}").count == 1)
     let anchors = "anchors and aliases (&, *) are not read; state each setting where it belongs"
     #expect(Fixture.faults("state: &a /s\nown-origins: [*a]") == ["1:8: error: configuration: \(anchors)"])

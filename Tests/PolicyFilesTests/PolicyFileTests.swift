@@ -269,8 +269,21 @@ import Testing
     #expect(faults("name: a\nname: b").count == 1)
     #expect(faults("name: [").count == 1)
     #expect(faults("reading: {}") == ["name: \"\", allowed lower-case letters, digits and hyphens"])
-    #expect(faults(String(repeating: "[", count: 5000)) == ["1:34: YAML: nested more than 32 levels deep"])
-    #expect(faults(String(repeating: "- ", count: 5000)) == ["1:67: YAML: nested more than 32 levels deep"])
+    // Of a thousand levels the library makes no document, and the place is its own.
+    for (count, place) in [(100, "1:34"), (5000, "1:1")] {
+      let text = String(repeating: "[", count: count) + String(repeating: "]", count: count)
+      #expect(faults(text) == ["\(place): YAML: nested more than 32 levels deep"])
+    }
+    for (count, place) in [(100, "1:67"), (5000, "1:1999")] {
+      #expect(faults(String(repeating: "- ", count: count)) == ["\(place): YAML: nested more than 32 levels deep"])
+    }
+    // A name of a name of a name, which is compared with others as a whole.
+    #expect(faults(String(repeating: "? ", count: 900)) == ["1:67: YAML: nested more than 32 levels deep"])
+    #expect(faults("name: a\nsummary: \"a\u{1}\"") == ["2:12: YAML: control characters are not allowed"])
+    let anchors = "policy: anchors and aliases (&, *) are not read; state each setting where it belongs"
+    for (text, place) in [("name: *a", "1:7"), ("name: &a b", "1:7"), ("? [*a, \u{E000}]\n: b", "1:4")] {
+      #expect(faults(text) == ["\(place): \(anchors)"])
+    }
     // How a text looks does not count.
     let summary = String(repeating: "a [*b] &c", count: 10)
     let wild = "# " + String(repeating: "[&a *b", count: 100) + "\nname: a\nsummary: \(summary)\n"

@@ -10,7 +10,6 @@ internal import KeyPublishing
 internal import KeyReceiving
 internal import KeyStorage
 internal import S3Publications
-internal import SealedCopies
 
 struct StoreCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
@@ -153,28 +152,26 @@ struct StoreCommand: AsyncParsableCommand {
       abstract: "Copy the store into a new file, while the gateway runs.",
       discussion: """
         The copy is one state of the store, and is read to its end before it gets its name: of a damaged store none is made. It holds keys of people: it is readable by its owner alone, and must not be kept \
-        for longer than the store keeps keys (retention.keys). With --recipient it is sealed, and nobody reads it without \
-        the private key: the format is that of age, whose age-keygen makes the keys and whose age reads the copy as well.
+        for longer than the store keeps keys (retention.keys). To encrypt a copy, send it to standard output and through age \
+        or gpg.
 
         Examples:
           keyferry store backup /backup/keyferry-2020-12-01.sqlite --config gateway.yaml
-          age-keygen -o backup-key.txt
-          keyferry store backup /backup/keyferry-2020-12-01.age --recipient age1… --config gateway.yaml
+          keyferry store backup - --config gateway.yaml | age -r age1… -o /backup/keyferry-2020-12-01.age
         """)
 
-    @Argument(help: ArgumentHelp("The new file; nothing is overwritten.", valueName: "file"), completion: .file())
+    @Argument(
+      help: ArgumentHelp("The new file; nothing is overwritten. - is standard output.", valueName: "file"),
+      completion: .file())
     var file: String
-
-    @Option(help: ArgumentHelp("Seal the copy for this public key of age; repeatable.", valueName: "age1…"))
-    var recipient: [CopyRecipient] = []
 
     @OptionGroup var gateway: GatewayOptions
 
     @OptionGroup var loudness: LoudnessOptions
 
     func validate() throws {
-      guard file != "-" else {
-        throw ValidationError("a store is copied to a file, not to standard output; ./- is a file of that name")
+      guard file != "-" || !Console.isOutputTerminal else {
+        throw ValidationError("a store is no text for a terminal: send it to a file or through a pipe")
       }
     }
 
@@ -182,18 +179,15 @@ struct StoreCommand: AsyncParsableCommand {
       let plan = try gateway.operatorsPlan()
       try requireFile(plan, "pg_dump --schema=\(plan.store.location)")
       let ledger = try await gateway.ledger(plan, as: .reader)
-      guard !recipient.isEmpty else {
+      guard file == "-" else {
         try await ledger.copyStore(to: file)
         return Console.remark("the store was copied to \(file)")
       }
-      // The open copy is where the store itself is, and nowhere else.
-      let open = OpenCopy(in: plan.stateFolder)
-      defer { open.remove() }
-      try await ledger.copyStore(to: open.path)
-      let output = try OutputFile(path: file, permissions: 0o600, replacing: false)
-      try SealedCopy.seal(for: recipient, reading: try parts(of: open.path)) { try output.write($0) }
-      try output.commit()
-      Console.remark("the store was copied to \(file), sealed for \(counted(recipient.count, "key"))")
+      // What is not encrypted yet is where the store itself is, and nowhere else.
+      let copy = PassingCopy(in: plan.stateFolder)
+      defer { copy.remove() }
+      try await ledger.copyStore(to: copy.path)
+      try StandardOutput().write(try FileSource(path: copy.path))
     }
   }
 
@@ -210,15 +204,13 @@ struct StoreCommand: AsyncParsableCommand {
 
         Examples:
           keyferry store restore /backup/keyferry-2020-12-01.sqlite --config gateway.yaml
-          keyferry store restore /backup/keyferry-2020-12-01.age --identity backup-key.txt --config gateway.yaml
+          age -d -i backup-key.txt /backup/keyferry-2020-12-01.age | keyferry store restore - --config gateway.yaml
         """)
 
-    @Argument(help: ArgumentHelp("What keyferry store backup wrote.", valueName: "file"), completion: .file())
+    @Argument(
+      help: ArgumentHelp("What keyferry store backup wrote. - is standard input.", valueName: "file"),
+      completion: .file())
     var file: String
-
-    @Option(
-      help: ArgumentHelp("The file with the private key, for a sealed copy.", valueName: "file"), completion: .file())
-    var identity: String?
 
     @OptionGroup var gateway: GatewayOptions
 
@@ -228,37 +220,34 @@ struct StoreCommand: AsyncParsableCommand {
       let plan = try gateway.operatorsPlan()
       try requireFile(plan, "pg_restore")
       let now = gateway.clock()
-      guard SealedCopy.isSealed(try parts(of: file)(64)) else {
-        return done(plan, keeping: try await Stores.restore(from: file, into: plan.stateFolder, now: now))
+      guard file == "-" else {
+        return done(file, plan, keeping: try await Stores.restore(from: file, into: plan.stateFolder, now: now))
       }
-      guard let identity else {
-        throw ValidationError("\(file) is sealed; give the file with its private key: --identity backup-key.txt")
-      }
-      let keys = try CopyIdentity(
-        file: String(decoding: try FileSource.contents(of: identity, limit: 65_536), as: UTF8.self))
       try makeFolders(plan.stateFolder)
-      let open = OpenCopy(in: plan.stateFolder)
-      defer { open.remove() }
-      let output = try OutputFile(path: open.path, permissions: 0o600, replacing: false)
-      try SealedCopy.open(as: keys, reading: try parts(of: file)) { try output.write($0) }
-      try output.commit()
-      done(plan, keeping: try await Stores.restore(from: open.path, named: file, into: plan.stateFolder, now: now))
+      let copy = PassingCopy(in: plan.stateFolder)
+      defer { copy.remove() }
+      try copy.takeStandardInput()
+      let name = "standard input"
+      done(
+        "what came from \(name)", plan,
+        keeping: try await Stores.restore(from: copy.path, named: name, into: plan.stateFolder, now: now))
     }
 
-    private func done(_ plan: OperatorsPlan, keeping kept: String?) {
+    private func done(_ what: String, _ plan: OperatorsPlan, keeping kept: String?) {
       let old = kept.map { "; what was there is kept as \($0)" } ?? ""
-      Console.remark("\(file) is the store in \(plan.stateFolder) now\(old)")
+      Console.remark("\(what) is the store in \(plan.stateFolder) now\(old)")
       Console.hint("keyferry publish --config \(gateway.config) takes over what was published since")
     }
   }
 }
 
-/// A copy that is not sealed, where the store itself is and nowhere else, for as long as it takes to seal or to restore it. A signal that ends
-/// the process removes it; where it was killed, who makes the next one does.
-private struct OpenCopy {
+/// A copy on its way through a pipe: it is where the store itself is, for its owner alone, and for as long as the command takes. A
+/// signal that ends the process removes it; if the process was killed, the next such command does.
+private struct PassingCopy {
   let path: String
   private let noted: PartialFile
   private static let prefix = "copy-"
+  private static let byteLimit = 1 << 40
 
   init(in folder: String) {
     path = "\(folder)/\(Self.prefix)\(ProcessInfo.processInfo.processIdentifier).sqlite"
@@ -269,6 +258,22 @@ private struct OpenCopy {
         process == getpid() || (kill(process, 0) != 0 && errno == ESRCH)
       else { continue }
       try? FileManager.default.removeItem(atPath: "\(folder)/\(name)")
+    }
+  }
+
+  func takeStandardInput() throws {
+    let file = try OutputFile(path: path, permissions: 0o600, replacing: false)
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 16)
+    defer { buffer.deallocate() }
+    while true {
+      let count = read(STDIN_FILENO, buffer.baseAddress, buffer.count)
+      if count < 0, errno == EINTR { continue }
+      guard count >= 0 else { throw FileFault("read", "standard input", number: errno) }
+      guard count > 0 else { return try file.commit() }
+      guard file.byteCount <= Self.byteLimit - count else {
+        throw FileFault("read", "standard input", reason: "more than \(Self.byteLimit) bytes, a store has fewer")
+      }
+      try file.write(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
     }
   }
 
@@ -285,24 +290,4 @@ let lineLimit = 2000
 private func requireFile(_ plan: OperatorsPlan, _ means: String) throws {
   guard plan.store.database != nil else { return }
   throw ValidationError("the store is in a database, which is copied with its own means: \(means)")
-}
-
-/// A file from its beginning, part by part.
-private func parts(of path: String) throws -> (_ count: Int) throws -> [UInt8] {
-  let source = try FileSource(path: path)
-  var place = 0
-  return { count in
-    let bytes = try [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
-      filled = try source.read(at: place, into: UnsafeMutableRawBufferPointer(buffer))
-    }
-    place += bytes.count
-    return bytes
-  }
-}
-
-extension CopyRecipient: ExpressibleByArgument {
-  init?(argument: String) {
-    guard let recipient = try? CopyRecipient(argument) else { return nil }
-    self = recipient
-  }
 }
