@@ -11,7 +11,7 @@ import Testing
 @Suite("Copies of keys")
 struct CopyTests {
   private static func series(_ names: String...) -> [SeriesSettings] {
-    names.map { name in .sample(name, include: [name]) { $0.ownOrigins = ["DE"] } }
+    names.map { name in .sample(name, include: [name]) { $0.ownOrigins = ["DE", "US-VA"] } }
   }
 
   /// The report types of the revised keys of each series.
