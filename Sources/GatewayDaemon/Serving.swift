@@ -69,7 +69,9 @@ package struct Serving {
     }
     let health = UploadHealth()
     readiness.ask { health.faults }
-    probe = uploads.map { StoreProbe($0.ledger, for: health, clock: clock) }
+    probe = uploads.flatMap { uploads in
+      uploads.sources.first.map { StoreProbe(uploads.ledger, at: $0.name, for: health, clock: clock) }
+    }
     // A full disk is reported before an upload fails, and for as long as it is full.
     if let stateFolder { readiness.ask { FolderRoom.faults(of: [("state", stateFolder)]) } }
     exposure = ServedConfiguration(settings.exposureConfiguration ?? .default)

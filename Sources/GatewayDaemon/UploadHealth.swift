@@ -56,14 +56,16 @@ final class UploadHealth: Sendable {
 /// again before they can be recorded.
 package struct StoreProbe: Service {
   private let ledger: Ledger
+  /// By which it tries.
+  private let door: String
   private let health: UploadHealth
   private let clock: @Sendable () -> Instant
 
   /// Seconds between two looks.
   private static let interval: Int64 = 10
 
-  init(_ ledger: Ledger, for health: UploadHealth, clock: @escaping @Sendable () -> Instant) {
-    (self.ledger, self.health, self.clock) = (ledger, health, clock)
+  init(_ ledger: Ledger, at door: String, for health: UploadHealth, clock: @escaping @Sendable () -> Instant) {
+    (self.ledger, self.door, self.health, self.clock) = (ledger, door, health, clock)
   }
 
   package func run() async throws {
@@ -73,7 +75,7 @@ package struct StoreProbe: Service {
   func look() async {
     if health.hasSucceeded(within: .seconds(Self.interval)) { return }
     do {
-      try await ledger.probed(at: clock())
+      try await ledger.probed(door: door, at: clock())
       health.probed()
     } catch is CancellationError {
       // The gateway ends; the store has no fault.

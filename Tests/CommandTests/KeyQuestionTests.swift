@@ -282,23 +282,6 @@ import Testing
       #expect(try workshop.keyferry(["reread", "nonsense"] + Self.noon).status == 64)
     }
   }
-}
-
-/// Times on the command line.
-@Suite struct TimeArgumentTests {
-  @Test(arguments: [
-    "2020-11-25T14:00:00+02:00", "2020-11-25T12:00:00Z", "2020-11-25T06:30:00-05:30", "1606305600",
-    // Without a zone they are UTC, and seconds can be left out.
-    "2020-11-25T12:00", "2020-11-25 12:00", "2020-11-25T12:00:00", "2020-11-25T12:00Z", "2020-11-25T14:00+02:00",
-    "2020-11-25T12:00:00.5+00:00",
-  ])
-  func zones(text: String) throws {
-    try Workshop.run { workshop in
-      try workshop.write(NormalizeTests.german, "de.csv")
-      let outcome = try workshop.keyferry("normalize", "de.csv", "--to", "csv", "-o", "x.csv", "--json", "--now", text)
-      #expect(outcome.text.contains("\"now\" : \"2020-11-25T12:00:00Z\""), "\(outcome.text) \(outcome.errors)")
-    }
-  }
 
   /// A recall changes no published bundle, so it lists those that carry its keys, and for how long they do.
   @Test func aRecallNamesTheBundles() throws {
@@ -327,7 +310,7 @@ import Testing
       }
       let document = try recall(next, "--json")
       #expect(try DocumentSchema(named: "recall.schema.json").faults(in: Data(document.output)) == [])
-      #expect(document.text.contains("\"served_until\":\"2020-12-10T12:00:00Z\""), "\(document.text)")
+      #expect(document.text.contains("\"served_until\" : \"2020-12-10T12:00:00Z\""), "\(document.text)")
 
       // What no index names any more stays for a while; what is done says the same as what was shown.
       let listed = try workshop.text("gateway.yaml").replacing(
@@ -399,6 +382,23 @@ import Testing
       #expect(
         outcome.errors.contains("taken for now: 2020-11-25T00:00:00Z, where the newest window of the inputs ends"))
       #expect(outcome.errors.contains("believed 2 = 2 published + 0 held + 0 left out"))
+    }
+  }
+}
+
+/// Times on the command line.
+@Suite struct TimeArgumentTests {
+  @Test(arguments: [
+    "2020-11-25T14:00:00+02:00", "2020-11-25T12:00:00Z", "2020-11-25T06:30:00-05:30", "1606305600",
+    // Without a zone they are UTC, and seconds can be left out.
+    "2020-11-25T12:00", "2020-11-25 12:00", "2020-11-25T12:00:00", "2020-11-25T12:00Z", "2020-11-25T14:00+02:00",
+    "2020-11-25T12:00:00.5+00:00",
+  ])
+  func zones(text: String) throws {
+    try Workshop.run { workshop in
+      try workshop.write(NormalizeTests.german, "de.csv")
+      let outcome = try workshop.keyferry("normalize", "de.csv", "--to", "csv", "-o", "x.csv", "--json", "--now", text)
+      #expect(outcome.text.contains("\"now\" : \"2020-11-25T12:00:00Z\""), "\(outcome.text) \(outcome.errors)")
     }
   }
 }

@@ -47,7 +47,7 @@ import Testing
         #expect(String(decoding: metrics, as: UTF8.self).contains("keyferry_faults{fault=\"series\"} 1\n"))
         let json = try Tool(path: try #require(Neighbourhood.program)).run(status + ["--json"], in: place.folder)
         #expect(try DocumentSchema(named: "status.schema.json").faults(in: Data(json.output)) == [])
-        #expect(json.text.contains("\"code\":\"series\""))
+        #expect(json.text.contains("\"code\" : \"series\""))
       }
     }
   }

@@ -38,7 +38,7 @@ import Testing
       let ledger = Ledger(store)
       _ = try await ledger.uploaded([Self.upload(1)], at: Times.now)
       let before = try await store.snapshot()
-      for _ in 0..<3 { try await ledger.probed(at: Times.now) }
+      for _ in 0..<3 { try await ledger.probed(door: "uploads", at: Times.now) }
       let after = try await store.snapshot()
       #expect(after.events == before.events && after.claims == before.claims)
       #expect(try await store.damage(limit: 10) == [])
@@ -50,7 +50,7 @@ import Testing
     try await withFolder { folder in
       let store = try SQLiteStore(folder: folder, now: Times.now, pageLimit: 120)
       let ledger = Ledger(store)
-      try await ledger.probed(at: Times.now)
+      try await ledger.probed(door: "uploads", at: Times.now)
       var count = 0
       while count < 200,
         await fault({
@@ -59,11 +59,11 @@ import Testing
         }) == nil
       { count += 1 }
       #expect(count > 5 && count < 200)
-      #expect(await fault { try await ledger.probed(at: Times.now) }?.code == .full)
+      #expect(await fault { try await ledger.probed(door: "uploads", at: Times.now) }?.code == .full)
       try await store.write { [count] transaction in
         for number in 0..<count { try transaction.setNote(nil, named: "filler/\(number)") }
       }
-      try await ledger.probed(at: Times.now)
+      try await ledger.probed(door: "uploads", at: Times.now)
       #expect(try await ledger.uploaded([Self.upload(1)], at: Times.now).new == 1)
     }
   }
@@ -121,7 +121,7 @@ import Testing
       let (server, schema) = (try PostgresServer.shared, PostgresServer.newSchema())
       let store = try PostgresStore(try ConnectionWords(server.words), schema: schema)
       let ledger = Ledger(store)
-      try await ledger.probed(at: Times.now)
+      try await ledger.probed(door: "uploads", at: Times.now)
       try server.query(
         """
         SET search_path = \(schema);
@@ -129,12 +129,12 @@ import Testing
           'BEGIN RAISE EXCEPTION ''no room'' USING ERRCODE = ''\(code)''; END';
         CREATE TRIGGER refuse BEFORE INSERT OR UPDATE ON notes FOR EACH ROW EXECUTE FUNCTION refuse()
         """)
-      #expect(await fault { try await ledger.probed(at: Times.now) }?.code == expected)
+      #expect(await fault { try await ledger.probed(door: "uploads", at: Times.now) }?.code == expected)
       try server.query("SET search_path = \(schema); DROP TRIGGER refuse ON notes")
-      try await ledger.probed(at: Times.now)
+      try await ledger.probed(door: "uploads", at: Times.now)
       #expect(try await ledger.uploaded([Self.upload(1)], at: Times.now).new == 1)
       try server.query("SET search_path = \(schema); DROP TABLE notes CASCADE")
-      let lost = await fault { try await ledger.probed(at: Times.now) }
+      let lost = await fault { try await ledger.probed(door: "uploads", at: Times.now) }
       #expect(lost?.mayPass == true, "\(lost?.reason ?? "")")
     }
   #endif

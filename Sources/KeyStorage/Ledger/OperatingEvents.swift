@@ -204,7 +204,16 @@ extension Ledger {
   /// no event is written.
   ///
   /// - Throws: what an upload would be answered with.
-  package func probed(at now: Instant) async throws {
+  package func probed(door: String, at now: Instant) async throws {
+    // What an upload needs of the store is tried and taken back, and then a commit with room of its own is not.
+    struct TakenBack: Error {}
+    do {
+      try await transact(.uploaded, at: now) { page in
+        _ = try page.transaction.claims(from: TemporaryExposureKey(high: 0, low: 0), limit: 1)
+        try page.pass(door: door, at: now)
+        throw TakenBack()
+      }
+    } catch is TakenBack {}
     for value in [[UInt8](repeating: 0, count: 1 << 14), []] {
       try await transact(.uploaded, at: now) { page in try page.change([NoteChange(.probe, value)]) }
     }

@@ -537,7 +537,7 @@ extension StoredState {
 
 extension LedgerPage {
   /// Writes as much as one upload, and nothing new.
-  fileprivate func pass(door: String, at now: Instant) throws {
+  func pass(door: String, at now: Instant) throws {
     guard let document = try transaction.add(documents: ["uploads/\(now.day)"], of: door, at: now).all.first
     else { return }
     try transaction.complete(document.id, document.facts ?? .ofUploads, at: now)
