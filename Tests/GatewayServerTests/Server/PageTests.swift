@@ -3,9 +3,11 @@ import ExposureKeys
 import Foundation
 import GatewayTesting
 import HTTPTypes
+import HummingbirdTesting
 import KeyFormats
 import KeyIntake
 import KeyPublishing
+import NIOCore
 import Testing
 
 @testable import GatewayServer
