@@ -146,13 +146,13 @@ struct HTTP2FrameTests {
       while acknowledged < 2:
           kind, flags, stream, content = frames.next()
           acknowledged += kind == 4 and not flags & 1
-      for stream, length in [(1, 10_000), (3, 17_000), (5, 60_000), (7, 0)]:
+      for stream, length in [(1, 10_000), (3, 60_000), (5, 0)]:
           connection.sendall(headers(stream, fields(b"GET", b"/NL/index.txt", (b"x-a", b"a" * length)), 5))
           while (got := frames.next())[0] != 1:
               pass
           print(status(got[3]))
       """)
-    #expect(output == "200\n431\n431\n200\n")
+    #expect(output == "200\n431\n200\n")
   }
 
   @Test("Clients that are too slow are let go in time, and counted", .timeLimit(.minutes(2)))
