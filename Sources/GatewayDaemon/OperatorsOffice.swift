@@ -91,7 +91,7 @@ actor OperatorsOffice {
       report.lastRetention = status.lastRetention
       report.sources = status.sources.map { OperatorsReport.Source($0, pauses: status.pauses, at: now) }
       report.pausedOrigins = status.pauses.compactMap(\.originLine)
-      report.take(try state.waitingDocuments(limit: OperatorsReport.mostWaiting))
+      report.take(try state.waitingDocuments(limit: OperatorsReport.mostWaiting), floods: status.floods)
       var allSeries: [SeriesStatus] = []
       for settings in plan.series {
         let series = try SeriesStatus(
@@ -133,10 +133,11 @@ actor OperatorsOffice {
 }
 
 extension OperatorsReport {
-  fileprivate mutating func take(_ documents: WaitingDocuments) {
+  fileprivate mutating func take(_ documents: WaitingDocuments, floods: [HeldFlood]) {
     waitingCount = documents.count
     waiting = documents.newest.map { document in
-      let holds = document.holds.sorted { $0.key < $1.key }.map { "\($0): \(KeyIntake.counted($1, "claim"))" }
+      var holds = document.holds.sorted { $0.key < $1.key }.map { "\($0): \(KeyIntake.counted($1, "claim"))" }
+      if let flood = floods.first(where: { $0.document == document.id }) { holds.append(flood.text) }
       return Waiting(
         number: document.id.rawValue, source: document.source, document: document.name,
         isHeld: document.held > 0,

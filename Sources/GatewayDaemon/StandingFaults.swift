@@ -25,6 +25,11 @@ extension StandingFault {
           because:
             "keys of \(counted(report.heldDocuments, "document")) are held until an operator decides"
         ))
+      // Of a source the newest, since each source has one fault of a kind.
+      let floods = Dictionary(report.floods.map { ($0.source, $0) }) { newest, _ in newest }
+      faults += floods.values.sorted { $0.source < $1.source }.map {
+        StandingFault(.held, of: $0.source, because: $0.text)
+      }
     }
     for series in series {
       faults += series.faults.map {

@@ -1,3 +1,5 @@
+internal import KeyNormalization
+
 /// What settings may be; the table of the documentation is made of the same values.
 enum Allowed {
   static let nameLength = 64
@@ -6,6 +8,7 @@ enum Allowed {
   static let leaseSeconds: ClosedRange<Int64> = 3...3600
   static let clockBack: ClosedRange<Int64> = 60...86_400
   static let clockAhead: ClosedRange<Int64> = 3600...2_592_000
+  static let population = BusyDay.populations
   static let silence: ClosedRange<Int64> = 60...2_592_000
   static let behind: ClosedRange<Int64> = 3600...2_592_000
   static let keyDays: ClosedRange<Int64> = 1...60

@@ -72,6 +72,7 @@ final class GatewayReader {
     root.section("store") { section in database = store(section) }
     root.read("policies") { readPolicies($0) }
     let ownOrigins = root.take("own-origins").flatMap(codes) ?? []
+    let population = root.take("population")?.number(Allowed.population)
     var retention = Retention()
     root.section("retention") { self.retention(&retention, $0) }
     var clock = ClockBounds()
@@ -133,11 +134,15 @@ final class GatewayReader {
         var settings = source.settings
         settings.declaredRegions = namedCodes
         settings.ownOrigins = ownOrigins
+        if !settings.isRelay, let origin = settings.origin, ownOrigins.contains(origin) {
+          settings.population = population
+        }
         settings.isMirrored = shown.contains { $0.source == settings.name }
         return settings
       }, series: series.map(\.settings),
       publicationFolder: publication, ownOrigins: ownOrigins, retention: retention, server: server?.settings,
       uploads: entrances.compactMap { $0.0.settings == nil ? nil : $0.1 })
+    for index in plan.uploads.indices { plan.uploads[index].population = population }
     plan.database = database
     plan.publicationBucket = published.bucket
     plan.mirrors = shown

@@ -1,3 +1,4 @@
+internal import KeyNormalization
 package import KeyPublishing
 
 /// What a series' windows and editions mean for one kind of phone: how many files it is given, in how many calls of its
@@ -46,7 +47,7 @@ package struct PhoneLoad: Hashable, Sendable {
   package static let secondSDK = "DP-3T SDK 2"
 
   /// Keys of a busy day, which phones must still be able to take.
-  package static let busyDay = 10_000
+  package static let busyDay = BusyDay.keys(of: nil)
 
   /// The most bytes of a key in a file, with all its fields and without compression.
   private static let keyBytes = 34

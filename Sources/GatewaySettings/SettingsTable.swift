@@ -94,6 +94,11 @@ package enum SettingsTable {
         "own-origins",
         "The gateway's own origins. Their keys are taken from a source that has the origin itself (`origin: NL`), and are rejected from every other one, as own keys that come back.",
         none, codes),
+      Row(
+        "population",
+        "Inhabitants of the own origins. \(BusyDay.keysPerThousand) keys of each thousand, at least \(BusyDay.fewestKeys), are no flood on any day: from each upload endpoint, and from each source of an own origin.",
+        "\(BusyDay.keys(of: nil)) keys a day",
+        "\(Allowed.population.lowerBound)...\(Allowed.population.upperBound)"),
       Row("retention", "How long things are kept.", "the defaults", "a section"),
       Row(
         "retention.keys", "How long keys are kept after their expiry.", TimeSpan.text(retention.keyDays * 86_400),

@@ -12,8 +12,8 @@ package struct Intake: Sendable {
 
   /// - Parameters:
   ///   - ownOrigins: the gateway's own; their keys are recognised when a peer brings them back.
-  ///   - usualVolumes: how many keys each origin sends on a usual day before today, for the flood rule; `nil` where nobody
-  ///     knows, and then it is not asked.
+  ///   - usualVolumes: how many keys of each origin the source sends on a usual day before today, for the flood rule; `nil`
+  ///     if that is not known, and then the rule is not asked.
   package init(ownOrigins: Set<String> = [], usualVolumes: [String: Int]? = nil) {
     self.ownOrigins = ownOrigins
     self.usualVolumes = usualVolumes
@@ -41,14 +41,16 @@ package struct Intake: Sendable {
     isRefused: Bool = false, report: (RejectedKey) throws -> Void = { _ in }
   ) throws -> IntakeSummary {
     var summary = IntakeSummary(verified)
+    let (day, source) = (verified.arrival.time.day, verified.arrival.sender.name)
     var admission = admission(
-      of: verified, by: policy, today: try usualVolumes == nil ? [:] : recorder.volumes(on: verified.arrival.time.day))
+      of: verified, by: policy,
+      today: try usualVolumes == nil ? VolumesToday() : recorder.volumes(on: day, of: source))
     let reading = try verified.decode(isRefused: isRefused) { chunk, context in
       let batch = admission.admit(chunk, regions: context.regions)
       try summary.reject(chunk.rejections, report)
       let receipt = try recorder.record(batch)
       if admission.countsVolumes, receipt.new < batch.claims.count {
-        admission.correct(volumes: try recorder.volumes(on: verified.arrival.time.day))
+        admission.correct(volumes: try recorder.volumes(on: day, of: source))
       }
       summary.add(receipt)
       for rejection in batch.rejected { try summary.show(RejectedKey(rejection, of: summary.name), report) }
@@ -72,9 +74,9 @@ package struct Intake: Sendable {
 
   /// How the keys of an arrival are judged.
   ///
-  /// - Parameter today: how many keys each origin has sent today.
+  /// - Parameter today: what the source has sent today.
   package func admission(
-    of verified: VerifiedArrival, by policy: ReadingPolicy, today: [String: Int] = [:]
+    of verified: VerifiedArrival, by policy: ReadingPolicy, today: VolumesToday = VolumesToday()
   ) -> Admission {
     let sender = verified.arrival.sender
     return Admission(
@@ -156,8 +158,8 @@ package final class IntakePieces {
 
   /// Admits the piece. It may be asked again, with other volumes: what counts is what was recorded.
   ///
-  /// - Parameter today: how many keys each origin has sent today, through whatever source.
-  package func admit(volumes today: [String: Int]) throws -> AdmittedBatch {
+  /// - Parameter today: what the source has sent today.
+  package func admit(volumes today: VolumesToday) throws -> AdmittedBatch {
     next = admission
     if next.countsVolumes { next.correct(volumes: today) }
     return reader.last { next.admit($0, regions: $1.regions) }

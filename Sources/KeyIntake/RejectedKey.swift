@@ -89,7 +89,7 @@ extension AdmissionReason {
     case .originExcluded: "keys of this origin are taken from nobody, as excluded-origins of the policy says"
     case .ownKeyReturned: "a key of our own that came back"
     case .notRepresentable: "a number that no claim can state:\(number)"
-    case .flood: "the origin is far above its usual volume"
+    case .flood: "its source brought far more keys of the origin than on a usual day"
     }
   }
 }

@@ -32,7 +32,7 @@ package struct Admission: Sendable {
   /// - Parameters:
   ///   - document: that somebody vouches for the document whose keys are to be judged.
   ///   - own: the gateway's own origins, when `sender` is a peer; their keys are recognised when they come back.
-  ///   - volumes: how many keys each origin sends, for the flood rule; `nil` where that is not known.
+  ///   - volumes: how many keys of each origin the sender sends, for the flood rule; `nil` where that is not known.
   package init(
     of document: VerifiedDocument, from sender: Sender, policy: ReadingPolicy, own: Set<String> = [],
     volumes: OriginVolumes? = nil, rules: AdmissionRules = .standard, now: Instant
@@ -93,6 +93,9 @@ package struct Admission: Sendable {
         origin: self.number(ofOrigin: region.origin, in: &batch), source: SourceID(rawValue: 0))
       if case .holdForOperator(let reason) = answer.verdict {
         batch.hold(claim, because: reason)
+        if batch.exceeded == nil, let limit = origins[region.origin].volume.limit, limit.reason == reason {
+          batch.exceeded = ExceededLimit(of: originNames[region.origin], limit)
+        }
       } else {
         batch.claims.append(claim)
       }
@@ -107,11 +110,12 @@ package struct Admission: Sendable {
   /// Whether volumes count, so that claims which were known are to be told by ``correct(volumes:)``.
   package var countsVolumes: Bool { volumes != nil }
 
-  /// Corrects how much of each origin has come today: a claim that was known already is no volume.
-  package mutating func correct(volumes today: [String: Int]) {
+  /// Corrects how much of each origin has come today, and what may come: a claim that was known already is no volume, and an
+  /// operator may have raised the limit.
+  package mutating func correct(volumes today: VolumesToday) {
     // Also of an origin that is met later.
     volumes?.today = today
-    for number in origins.indices { origins[number].volume.admitted = today[originNames[number]] ?? 0 }
+    for number in origins.indices { origins[number].volume = OriginVolume(of: originNames[number], volumes, policy) }
   }
 
   /// Asks every rule, in their order, until one rejects the claim.
@@ -259,8 +263,8 @@ extension OriginVolume {
   fileprivate init(of name: String, _ volumes: OriginVolumes?, _ policy: ReadingPolicy) {
     self.init()
     guard let volumes else { return }
-    admitted = volumes.today[name] ?? 0
-    limit = policy.volumeLimit(usual: volumes.usual[name] ?? 0)
+    admitted = volumes.today.keys[name] ?? 0
+    limit = policy.volumeLimit(usual: volumes.usual[name] ?? 0)?.raised(to: volumes.today.raisedLimit)
   }
 }
 
@@ -275,6 +279,8 @@ package struct AdmittedBatch: Sendable {
   package private(set) var held: [AdmittedClaim] = []
   /// Why, for each of them.
   package private(set) var heldReasons: [AdmissionReason] = []
+  /// The first limit that any of them exceeded.
+  package internal(set) var exceeded: ExceededLimit?
   package internal(set) var rejected: [AdmissionRejection] = []
   package internal(set) var allowances: [Allowance: Int] = [:]
 
@@ -302,15 +308,17 @@ package struct AdmittedBatch: Sendable {
     claims += next.claims
     held += next.held
     heldReasons += next.heldReasons
+    exceeded = exceeded ?? next.exceeded
     rejected += next.rejected
     allowances.merge(next.allowances, uniquingKeysWith: +)
     return true
   }
 
   /// The same, but that an operator decides about all of it.
-  package func heldForOperator(because reason: AdmissionReason) -> AdmittedBatch {
+  package func heldForOperator(beyond exceeded: ExceededLimit) -> AdmittedBatch {
     var batch = self
-    for claim in claims { batch.hold(claim, because: reason) }
+    batch.exceeded = exceeded
+    for claim in claims { batch.hold(claim, because: exceeded.limit.reason) }
     batch.claims = []
     return batch
   }
@@ -339,7 +347,7 @@ package struct AdmittedBatch: Sendable {
       return part
     }
     parts[0].received += rest
-    (parts[0].rejected, parts[0].allowances) = (rejected, allowances)
+    (parts[0].rejected, parts[0].allowances, parts[0].exceeded) = (rejected, allowances, exceeded)
     return parts
   }
 

@@ -44,15 +44,15 @@ package struct ImportReceipt: Hashable, Sendable {
   package static func += (left: inout Self, right: Self) { left = left + right }
 }
 
-/// How many new keys each origin sends a day, by its name in capitals. Keys whose origin is lost count for their source,
-/// under ``lostOrigin(of:)``: so no relay uses up what another one may send.
+/// How many new keys of each origin one source sends a day, by the origin's name in capitals; an upload endpoint is a source.
+/// Each source counts by itself: no source uses up what another one may send. Keys whose origin is lost count under
+/// ``lostOrigin(of:)``.
 package struct OriginVolumes: Hashable, Sendable {
   /// On an average day with any, those before today.
   package var usual: [String: Int]
-  /// Today so far, through whatever source.
-  package var today: [String: Int]
+  package var today: VolumesToday
 
-  package init(usual: [String: Int] = [:], today: [String: Int] = [:]) {
+  package init(usual: [String: Int] = [:], today: VolumesToday = VolumesToday()) {
     self.usual = usual
     self.today = today
   }
@@ -61,10 +61,22 @@ package struct OriginVolumes: Hashable, Sendable {
   package static func lostOrigin(of source: String) -> String { "lost:\(source)" }
 }
 
+/// What one source has sent today, and what an operator lets it send.
+package struct VolumesToday: Hashable, Sendable {
+  /// New keys so far, by the names of ``OriginVolumes``.
+  package var keys: [String: Int]
+  /// Up to how many keys of each origin an operator has raised today's limit; `nil` if no operator has.
+  package var raisedLimit: Int?
+
+  package init(keys: [String: Int] = [:], raisedLimit: Int? = nil) {
+    (self.keys, self.raisedLimit) = (keys, raisedLimit)
+  }
+}
+
 /// Where admitted claims go: a transaction of a store, or a set in memory.
 package protocol ClaimRecorder {
-  /// How many keys each origin has sent on this day, as far as the recorder knows.
-  func volumes(on day: Day) throws -> [String: Int]
+  /// How many keys of each origin a source has sent on this day, as far as the recorder knows.
+  func volumes(on day: Day, of source: String) throws -> VolumesToday
   /// Adds the claims that are new.
   ///
   /// - Returns: what became of each key of the batch.
@@ -72,7 +84,7 @@ package protocol ClaimRecorder {
 }
 
 extension ClaimRecorder {
-  package func volumes(on day: Day) -> [String: Int] { [:] }
+  package func volumes(on day: Day, of source: String) -> VolumesToday { VolumesToday() }
 }
 
 /// What became of the keys of one document or of many: `received = new + known + held + rejected`. The one set of counts

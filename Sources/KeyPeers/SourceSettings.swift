@@ -30,6 +30,8 @@ package struct SourceSettings: Sendable {
   package var declaredRegions: Set<String> = []
   /// The gateway's own origins, whose uploads an audit answer tells of although the batch leaves their keys out.
   package var ownOrigins: Set<String> = []
+  /// Inhabitants of its origin; `nil` if they are not stated.
+  package var population: Int?
   /// Whether it is pulled, verified and told as any other, and nothing of it is published.
   package var isRehearsal = false
   /// Whether a mirror shows what its peer lists, so that the list is kept.

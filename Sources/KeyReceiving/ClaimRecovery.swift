@@ -148,7 +148,8 @@ package struct ClaimRecovery: Sendable {
     var collector = LostClaims(
       of: record.id, events, lost, waiting: Set(try state.held(of: record.id)), admitsHeld: !wasDiscarded,
       expired: expired, in: state)
-    let intake = Intake(ownOrigins: ownOrigins, usualVolumes: try state.usualVolumes(before: time.day))
+    let intake = Intake(
+      ownOrigins: ownOrigins, usualVolumes: try state.usualVolumes(before: time.day, of: record.source))
     _ = try intake.accept(verified, by: settings.admissionPolicy(at: time), into: &collector)
     return (collector.all, collector.past)
   }

@@ -71,7 +71,7 @@ package struct Puller: Sendable {
     let state = try await ledger.read { state in
       (
         record: try state.source(named: source.name), pauses: try state.pauses(),
-        volumes: try state.usualVolumes(before: today)
+        volumes: try state.usualVolumes(before: today, of: source.name)
       )
     }
     guard !state.pauses.contains(where: { $0.subject == .source(source.name) }) else {
@@ -121,7 +121,7 @@ package struct Puller: Sendable {
   /// - Returns: what became of it; `nil` when no bytes are kept, so that the next pull has to fetch it.
   package func retry(_ document: DocumentRecord, of source: SourceSettings) async throws -> PullReceipt? {
     let today = clock().day
-    let volumes = try await ledger.read { try $0.usualVolumes(before: today) }
+    let volumes = try await ledger.read { try $0.usualVolumes(before: today, of: source.name) }
     var visit = PeerVisit(
       source: source, transport: NoTransport(), ledger: ledger, spool: try spoolFolder(of: source),
       ownOrigins: ownOrigins,

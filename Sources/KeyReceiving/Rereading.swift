@@ -74,7 +74,7 @@ package struct Rereading: Sendable {
       for offset in 0..<chunk.keys.count { keys.insert(chunk.keys[offset].key) }
     }
     var collector = ReadingCollector()
-    let intake = Intake(ownOrigins: ownOrigins, usualVolumes: try state.usualVolumes(before: time.day))
+    let intake = Intake(ownOrigins: ownOrigins, usualVolumes: try state.usualVolumes(before: time.day, of: source.name))
     let summary = try intake.accept(verified, by: source.admissionPolicy(at: time), into: &collector)
     var newFacts = facts
     newFacts.counts = summary.counts

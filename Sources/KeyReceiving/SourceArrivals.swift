@@ -1,9 +1,9 @@
 internal import BundleTrust
-internal import ExposureKeys
+package import ExposureKeys
 internal import KeyFormats
 internal import KeyIntake
-internal import KeyNormalization
-internal import KeyPeers
+package import KeyNormalization
+package import KeyPeers
 internal import KeyStorage
 
 // What a source sends, as arrivals.
@@ -73,11 +73,12 @@ extension SourceSettings {
   }
 
   /// The reading policy, held to the origins that the operator lets the source speak for, and the regions that it may name.
-  func admissionPolicy(at now: Instant) -> ReadingPolicy {
+  package func admissionPolicy(at now: Instant) -> ReadingPolicy {
     var policy = reading.at(now).reading
     if let speaksFor { policy.speaksFor = policy.speaksFor?.intersection(speaksFor) ?? speaksFor }
     if let regions { policy.regions = policy.regions?.intersection(regions) ?? regions }
     policy.declaredRegions.formUnion(declaredRegions)
+    if let population, policy.floodFloor == nil { policy.floodFloor = BusyDay.keys(of: population) }
     return policy
   }
 }

@@ -56,6 +56,8 @@ package struct StatusReport: Sendable {
   package let keptBytes: Int
   /// The recorded documents with keys that are held until the operator decides.
   package let heldDocuments: Int
+  /// Of these the newest whose keys came as a flood.
+  package let floods: [HeldFlood]
 
   /// - Parameters:
   ///   - settings: the sources of the configuration; others that the store knows are listed behind them.
@@ -103,7 +105,9 @@ package struct StatusReport: Sendable {
     keptDocuments = kept.count
     keptBytes = kept.reduce(0) { $0 + $1.byteCount }
     let quarantined = sources.reduce(0) { $0 + ($1.summary.documents[.quarantined] ?? 0) }
-    heldDocuments = max(0, try state.waitingDocuments(limit: 0).count - quarantined)
+    let waiting = try state.waitingDocuments(limit: 50)
+    heldDocuments = max(0, waiting.count - quarantined)
+    floods = try waiting.newest.compactMap { try state.heldFlood(of: $0, today: now.day) }
   }
 }
 
@@ -248,13 +252,37 @@ package struct QuarantineRow: Sendable, Encodable {
   package let attempts: Int
   package let since: String
   package let nextAttempt: String?
+  /// Its held claims by the code of the reason.
+  package let held: [String: Int]?
+  package let flood: Flood?
+
+  /// Which limit held its keys.
+  package struct Flood: Sendable, Encodable {
+    package let day: String
+    package let origin: String
+    package let limit: Int
+    package let command: String?
+
+    fileprivate init(_ exceeded: VolumeRecord.Held, raisedBy command: String?) {
+      (day, origin) = ("\(Day(daysSince1970: numericCast(exceeded.day)))", exceeded.origin)
+      (limit, self.command) = (exceeded.limit, command)
+    }
+  }
 
   enum CodingKeys: String, CodingKey {
-    case id, source, document, state, fault, attempts, since
+    case id, source, document, state, fault, attempts, since, held, flood
     case nextAttempt = "next_attempt"
   }
 
-  package init(_ record: DocumentRecord) {
+  package init(_ document: WaitingDocument, _ flood: HeldFlood?) {
+    self.init(
+      document.record, held: document.holds, flood?.exceeded.map { Flood($0, raisedBy: flood?.raising) })
+  }
+
+  package init(_ record: DocumentRecord) { self.init(record, held: [:], nil) }
+
+  private init(_ record: DocumentRecord, held: [String: Int], _ flood: Flood?) {
+    (self.held, self.flood) = (held.isEmpty ? nil : held, flood)
     id = record.id.rawValue
     source = record.source
     document = record.name

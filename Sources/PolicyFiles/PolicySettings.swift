@@ -69,7 +69,7 @@ extension ReadingPolicy {
     }
     section.section("flood") { section in
       section.read("factor") { floodFactor = $0.isWord("never") ? nil : $0.number() ?? floodFactor }
-      section.read("floor") { set(&floodFloor, $0.number()) }
+      section.read("floor") { floodFloor = $0.isWord("by-population") ? nil : $0.number() ?? floodFloor }
       section.read("most-a-day") { mostKeysADay = $0.isWord("none") ? nil : $0.number() ?? mostKeysADay }
     }
   }

@@ -189,7 +189,7 @@ extension PostgresTransaction {
       """, document.rawValue) ?? 0
   }
 
-  func volumes(on day: Day) throws -> [String: Int] {
+  func volumes(on day: Day, of source: String) throws -> [String: Int] {
     let start = day.start.secondsSince1970
     // Numbers of arrivals go up with time, so yesterday's last one is found from the end.
     let rows = try database.rows(
@@ -197,20 +197,20 @@ extension PostgresTransaction {
       SELECT \(Self.counted) AS name, sum(volumes.claims)::bigint AS claims
       FROM \(Self.countings)
       WHERE volumes.arrival > coalesce((SELECT id FROM arrivals WHERE time < $1 ORDER BY id DESC LIMIT 1), 0)
-        AND arrivals.time BETWEEN $1 AND $1 + 86399
+        AND arrivals.time BETWEEN $1 AND $1 + 86399 AND sources.name = $2
       GROUP BY \(Self.counted)
-      """, start)
+      """, start, source)
     return Dictionary(try rows.map { (try $0["name"], try $0["claims"]) }, uniquingKeysWith: { first, _ in first })
   }
 
-  func usualVolumes(before day: Day) throws -> [String: Int] {
+  func usualVolumes(before day: Day, of source: String) throws -> [String: Int] {
     let rows = try database.rows(
       """
       SELECT \(Self.counted) AS name, sum(volumes.claims)::bigint / count(DISTINCT arrivals.time / 86400) AS usual
       FROM \(Self.countings)
-      WHERE arrivals.time < $1
+      WHERE arrivals.time < $1 AND sources.name = $2
       GROUP BY \(Self.counted)
-      """, day.start.secondsSince1970)
+      """, day.start.secondsSince1970, source)
     return Dictionary(try rows.map { (try $0["name"], try $0["usual"]) }, uniquingKeysWith: { first, _ in first })
   }
 

@@ -220,7 +220,7 @@ extension SQLiteTransaction {
         """, arguments: [document.rawValue]) ?? 0
   }
 
-  func volumes(on day: Day) throws -> [String: Int] {
+  func volumes(on day: Day, of source: String) throws -> [String: Int] {
     let start = day.start.secondsSince1970
     // Numbers of arrivals go up with time, so yesterday's last one is found from the end.
     let rows = try Row.fetchAll(
@@ -229,21 +229,21 @@ extension SQLiteTransaction {
         SELECT \(Self.counted) AS name, sum(volumes.claims) AS claims
         FROM \(Self.countings)
         WHERE volumes.arrival > ifnull((SELECT id FROM arrivals WHERE time < :start ORDER BY id DESC LIMIT 1), 0)
-          AND arrivals.time BETWEEN :start AND :start + 86399
+          AND arrivals.time BETWEEN :start AND :start + 86399 AND sources.name = :source
         GROUP BY \(Self.counted)
-        """, arguments: ["start": start])
+        """, arguments: ["start": start, "source": source])
     return Dictionary(try rows.map { try ($0["name"], $0["claims"]) }, uniquingKeysWith: { first, _ in first })
   }
 
-  func usualVolumes(before day: Day) throws -> [String: Int] {
+  func usualVolumes(before day: Day, of source: String) throws -> [String: Int] {
     let rows = try Row.fetchAll(
       database,
       sql: """
         SELECT \(Self.counted) AS name, sum(volumes.claims) / count(DISTINCT arrivals.time / 86400) AS usual
         FROM \(Self.countings)
-        WHERE arrivals.time < ?
+        WHERE arrivals.time < ? AND sources.name = ?
         GROUP BY \(Self.counted)
-        """, arguments: [day.start.secondsSince1970])
+        """, arguments: [day.start.secondsSince1970, source])
     return Dictionary(try rows.map { try ($0["name"], $0["usual"]) }, uniquingKeysWith: { first, _ in first })
   }
 

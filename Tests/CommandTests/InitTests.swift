@@ -49,6 +49,24 @@ import Testing
     }
   }
 
+  @Test("the population that init is given is the floor of floods, and check tells what it means to have none")
+  func population() throws {
+    try Workshop.run { workshop in
+      let flags = Array(Self.flags.prefix(4))
+      #expect(try workshop.keyferry(["init", "stated", "--population", "17500000"] + flags).status == 0)
+      #expect(try workshop.text("stated/gateway.yaml").contains("\npopulation: 17500000 "))
+      let stated = try workshop.keyferry("check", "--config", "stated/gateway.yaml")
+      #expect(stated.text.contains("437,500") && !stated.text.contains("population is not set"), "\(stated.text)")
+      #expect(try workshop.keyferry(["init", "silent"] + flags).status == 0)
+      let silent = try workshop.keyferry("check", "--config", "silent/gateway.yaml")
+      #expect(silent.status == 0 && silent.text.contains("population is not set"), "\(silent.text)")
+      #expect(silent.text.contains("10,000"), "\(silent.text)")
+      for wrong in ["0", "many", "-1", "99999999999"] {
+        #expect(try workshop.keyferry(["init", "wrong", "--population=\(wrong)"] + flags).status == 64)
+      }
+    }
+  }
+
   /// The lines that are printed can be typed as they stand, and a link that leads nowhere is there, too.
   @Test(arguments: ["my gateway", "it's", "-g"])
   func oddFolders(folder: String) throws {

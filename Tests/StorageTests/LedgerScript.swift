@@ -46,6 +46,7 @@ enum LedgerScript {
       },
       Step(.quarantined) { try await $0.quarantined(second, refusal, cursor: cursor, at: Times.days(1)) },
       Step(.retryAsked) { try await $0.retryAsked(second, by: word, at: Times.days(1)) },
+      Step(.limitRaised) { try await $0.limitRaised(of: "DE", to: 20_000, by: word, at: Times.days(1)) },
       Step(.givenUp) { try await $0.givenUp(second, refusal, cursor: nil, at: Times.days(1)) },
       Step(.discarded) { try await $0.discarded(third, by: word, at: Times.days(1)) },
       Step(.attempted) {

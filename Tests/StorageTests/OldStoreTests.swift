@@ -31,7 +31,7 @@ struct OldStoreTests {
       #expect(state.documents.map(\.name) == ["batch-1", "batch-2"] && state.documents.map(\.held) == [1, 0])
       #expect(state.contents == [[1, 2], nil])
       #expect(Set(state.claims.map(\.key.key)) == Set([Self.key(2), Self.key(3), Self.key(4)]))
-      #expect(state.claimCount == 3 && state.volumes == ["DE": 1, "IT": 2])
+      #expect(state.claimCount == 3 && state.volumes == [["DE": 1, "IT": 2]])
       #expect(
         state.pauses == [Pause(.origin("ES"), since: Instant(secondsSince1970: 4500), reason: "poisoned", by: nil)])
       #expect(state.recalls.map(\.claims) == [1] && state.recalls.map(\.word) == [nil])

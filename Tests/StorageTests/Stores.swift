@@ -76,7 +76,7 @@ struct Snapshot: Equatable, Sendable {
   var summaries: [SourceSummary]
   var claims: Set<StatedClaim>
   var claimCount: Int
-  var volumes: [String: Int]
+  var volumes: [[String: Int]]
   var pauses: [Pause]
   var recalls: [Recall]
   var bundles: [BundleRecord]
@@ -101,7 +101,7 @@ struct Snapshot: Equatable, Sendable {
     summaries = try sources.map { try state.summary(of: $0.name) }
     claims = try allClaims(state, limit: 1000)
     claimCount = try state.claimCount()
-    volumes = try state.usualVolumes(before: Day(daysSince1970: 1_000_000))
+    volumes = try sources.map { try state.usualVolumes(before: Day(daysSince1970: 1_000_000), of: $0.name) }
     pauses = try state.pauses()
     recalls = try state.recalls()
     bundles = try state.bundles(of: nil, in: Set(BundleState.allCases))

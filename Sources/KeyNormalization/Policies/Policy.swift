@@ -126,7 +126,7 @@ extension ReadingPolicy {
     var faults = FaultList(prefix: "reading")
     faults.check(futureTolerance, in: Self.futureToleranceAllowed, "rolling-start.future-tolerance")
     if let floodFactor { faults.check(floodFactor, in: Self.floodFactorAllowed, "flood.factor") }
-    faults.check(floodFloor, in: 0...1_000_000_000, "flood.floor")
+    if let floodFloor { faults.check(floodFloor, in: 0...1_000_000_000, "flood.floor") }
     if let mostKeysADay { faults.check(mostKeysADay, in: 1...1_000_000_000, "flood.most-a-day") }
     if let maximumAge { faults.check(maximumAge, in: Self.maximumAgeAllowed, "maximum-age-days") }
     if let minimumAgeMinutes { faults.check(minimumAgeMinutes, in: Self.minimumAgeAllowed, "minimum-age-minutes") }

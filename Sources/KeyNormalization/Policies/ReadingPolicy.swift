@@ -143,11 +143,12 @@ package struct ReadingPolicy: Hashable, Sendable {
   package var regions: Set<String>? = nil
   /// Regions and origins that there are besides those of ``RegionName``.
   package var declaredRegions: Set<String> = []
-  /// An origin is held for an operator beyond this multiple of its usual volume a day, 2...1000; `nil` is never.
+  /// An origin is held for an operator beyond this multiple of what its source usually brings of it a day, 2...1000; `nil` is never.
   package var floodFactor: Int? = 10
-  /// Volumes of a day up to this are never a flood. More are one, of an origin of which nothing is known yet, too.
-  package var floodFloor: Int = 10_000
-  /// No more keys of an origin are taken a day, however many are usual, 1...1000000000; `nil` is no such limit.
+  /// Volumes of a day up to this are never a flood. More are one, of an origin of which nothing is known yet, too. `nil` is the
+  /// busiest day of the gateway's population: ``BusyDay``.
+  package var floodFloor: Int? = nil
+  /// No more keys of an origin are taken from a source a day, however many are usual, 1...1000000000; `nil` is no such limit.
   package var mostKeysADay: Int? = nil
 
   /// The default policy.
@@ -174,12 +175,12 @@ package struct ReadingPolicy: Hashable, Sendable {
 
   /// From how many new keys a day on those of an origin are held for the operator; `nil` is never.
   ///
-  /// - Parameter usual: how many it sends on an average day, those before today.
+  /// - Parameter usual: how many of it the source sends on an average day, those before today.
   package func volumeLimit(usual: Int) -> VolumeLimit? {
     var limit = mostKeysADay.map { VolumeLimit(keys: $0, reason: .tooManyKeysADay) }
     if let floodFactor {
       let (product, isOverflown) = usual.multipliedReportingOverflow(by: floodFactor)
-      let flood = isOverflown ? Int.max : max(floodFloor, product)
+      let flood = isOverflown ? Int.max : max(floodFloor ?? BusyDay.keys(of: nil), product)
       if limit.map({ flood < $0.keys }) ?? true { limit = VolumeLimit(keys: flood, reason: .flood) }
     }
     return limit

@@ -102,6 +102,20 @@ package struct VolumeLimit: Hashable, Sendable {
   package let keys: Int
   /// Why, as an operator reads it.
   package let reason: AdmissionReason
+
+  /// The same, or what an operator has raised it to.
+  package func raised(to keys: Int?) -> VolumeLimit {
+    VolumeLimit(keys: max(self.keys, keys ?? 0), reason: reason)
+  }
+}
+
+/// Which limit an origin's keys have exceeded that are held for the operator.
+package struct ExceededLimit: Hashable, Sendable {
+  /// By the names of ``OriginVolumes``.
+  package let origin: String
+  package let limit: VolumeLimit
+
+  package init(of origin: String, _ limit: VolumeLimit) { (self.origin, self.limit) = (origin, limit) }
 }
 
 /// What the rules know besides the claim. A class, so that it is handed from rule to rule without copying.

@@ -5,17 +5,20 @@ extension AdmissionRule {
     documentation: RuleDocumentation(
       name: "flood",
       rule:
-        "An origin that sends far more new keys on a day than usual is held for an operator from there on; so is one "
-        + "beyond the most that is taken a day. All documents, sources and doors of the day count. Keys "
-        + "whose origin is lost count for their source, as if it were an origin. One of which nothing is known yet has the "
-        + "floor. It is asked where there is a store, not by normalize.",
+        "If a source or upload endpoint brings far more new keys of an origin on a day than usual, those beyond the limit are "
+        + "held for an operator; so are those beyond the most that is taken a day. Each source counts by itself, over all its "
+        + "documents of the day. Without a history the floor is the limit: the busiest day of the gateway's population, or "
+        + "\(BusyDay.keys(of: nil)) keys. keyferry quarantine raise raises the limit of a day. It is asked where there is a "
+        + "store, not by normalize.",
       why: "A peer with a lost key or a wrong query can warn a whole country. An operator can admit what was held, and "
-        + "what came before can be recalled. A limit for each document is none: 239,800 keys came in documents of 9,990.",
+        + "what came before can be recalled. A limit for each document is none: 239,800 keys came in documents of 9,990. "
+        + "A limit for all sources together would let one leaked token hold back the operator's own keys.",
       source: "Emergency stops of DP-3T and the NHS",
       outcome: "hold for an operator: flood, too-many-keys-a-day"),
     value: { policy in
       let flood = policy.floodFactor.map {
-        "beyond \($0) times the usual volume, and beyond \(policy.floodFloor) keys a day"
+        "beyond \($0) times the usual volume, and beyond "
+          + (policy.floodFloor.map { "\($0) keys a day" } ?? "the busiest day of the population")
       }
       let most = policy.mostKeysADay.map { "beyond \($0) keys a day" }
       let values = [flood, most].compactMap(\.self)

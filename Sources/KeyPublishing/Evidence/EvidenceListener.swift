@@ -68,7 +68,9 @@ package struct EvidenceListener: LedgerListener {
     case .discovered, .fetching, .interrupted, .unchanged, .changedUnderItsName, .quarantined, .givenUp, .postponed,
       .attempted, .cursorMoved, .paddingPlanned, .published, .unlisted, .removed, .indexRestored, .mirrored, .batched,
       .callbackSet, .callbackRemoved, .callbackAttempted, .callbackSuspended, .callbackResumed, .pushStaged,
-      .pushSettled, .pushAttempted, .pushRetryAsked, .pushRepeatAsked, .heldReleased, .retryAsked, .paused, .resumed,
+      .pushSettled, .pushAttempted, .pushRetryAsked, .pushRepeatAsked, .heldReleased, .retryAsked, .limitRaised,
+      .paused,
+      .resumed,
       .begun, .replicaDrained, .replicaReturned, .clockSeen, .expired, .logged:
       break
     // The keys of single persons: nothing is said at once, and of an hour no number.

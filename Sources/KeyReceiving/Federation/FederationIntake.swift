@@ -142,7 +142,8 @@ package struct FederationIntake: Sendable {
     // A country speaks for itself alone.
     let source = settings.readingSource(of: upload.country)
     let (policy, mark) = (source.admissionPolicy(at: now), source.readingMark(ownOrigins: ownOrigins, at: now))
-    let intake = Intake(ownOrigins: ownOrigins, usualVolumes: try await usual.volumes(before: now.day, in: ledger))
+    let intake = Intake(
+      ownOrigins: ownOrigins, usualVolumes: try await usual.volumes(before: now.day, of: source.name, in: ledger))
     let evidence =
       evidenceDays > 0
       ? KeptBytes(delivery.body, until: now.adding(seconds: evidenceDays * 86_400)) : nil
@@ -202,14 +203,18 @@ extension FederationDelivery {
   fileprivate var signatureDigest: String { FederationDigest.hexadecimal(signature.utf8) }
 }
 
-/// How many keys each origin sends on a usual day, as it was known on this one. The lock owns it.
+/// How many keys each country sends on a usual day, by its source, as it was known on this one. The lock owns it.
 private final class UsualVolumes: Sendable {
-  private let known = Mutex<(day: Day, volumes: [String: Int])?>(nil)
+  private let known = Mutex<(day: Day, volumes: [String: [String: Int]])?>(nil)
 
-  func volumes(before day: Day, in ledger: Ledger) async throws -> [String: Int] {
-    if let known = known.withLock({ $0 }), known.day == day { return known.volumes }
-    let volumes = try await ledger.read { try $0.usualVolumes(before: day) }
-    known.withLock { $0 = (day, volumes) }
+  func volumes(before day: Day, of source: String, in ledger: Ledger) async throws -> [String: Int] {
+    let known = self.known.withLock { $0?.day == day ? $0?.volumes[source] : nil }
+    if let known { return known }
+    let volumes = try await ledger.read { try $0.usualVolumes(before: day, of: source) }
+    self.known.withLock { known in
+      if known?.day != day { known = (day, [:]) }
+      known?.volumes[source] = volumes
+    }
     return volumes
   }
 }

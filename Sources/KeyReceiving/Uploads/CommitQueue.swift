@@ -30,7 +30,7 @@ actor CommitQueue {
   private let door: String
   private let clock: @Sendable () -> Instant
   private let source: HeldUploadSource
-  /// How many keys the origin sends on a usual day, as it was known on this one.
+  /// How many keys of the origin come by this door on a usual day, as it was known on this one.
   private var usual: (day: Day, keys: Int)?
   private var waiting: [(work: Work, waiter: Waiter)] = []
   private var isCommitting = false
@@ -68,8 +68,8 @@ actor CommitQueue {
   private func limit(on day: Day) async throws -> VolumeLimit? {
     let source = source.value
     if usual?.day != day {
-      let origin = source.origin.uppercased()
-      usual = (day, try await ledger.read { try $0.usualVolumes(before: day)[origin] ?? 0 })
+      let (name, origin) = (source.name, source.origin.uppercased())
+      usual = (day, try await ledger.read { try $0.usualVolumes(before: day, of: name)[origin] ?? 0 })
     }
     return source.admissionPolicy(at: day.start).volumeLimit(usual: usual?.keys ?? 0)
   }

@@ -1,4 +1,4 @@
-internal import ExposureKeys
+package import ExposureKeys
 package import KeyNormalization
 internal import Synchronization
 
@@ -9,6 +9,8 @@ package struct UploadSource: Hashable, Sendable {
   /// The origin of its keys.
   package var origin: String
   package var reading: Policy
+  /// Inhabitants of the region whose phones upload; `nil` if they are not stated.
+  package var population: Int?
   /// The regions that its keys are for, where a phone does not say otherwise.
   package var regions: [String]
   /// The series at whose addresses keys are taken.
@@ -52,13 +54,14 @@ package struct UploadSource: Hashable, Sendable {
 
   /// The reading policy, held to what a phone can honestly say: its own country's keys of the last days, none of them
   /// from the future.
-  func admissionPolicy(at now: Instant) -> ReadingPolicy {
+  package func admissionPolicy(at now: Instant) -> ReadingPolicy {
     var policy = reading.at(now).reading
     policy.futureTolerance = 0
     policy.maximumAge = policy.maximumAge ?? Self.maximumAge
     policy.earliestEnd = outlets.map { $0.earliestEnd(at: now) }.min()
     policy.speaksFor = .only([origin.uppercased()])
     policy.declaredRegions.formUnion(regions + [origin.uppercased()])
+    if let population, policy.floodFloor == nil { policy.floodFloor = BusyDay.keys(of: population) }
     return policy
   }
 }
@@ -73,7 +76,7 @@ package final class HeldUploadSource: Sendable {
 
   /// Reads keys as another configuration of the same endpoint says, from the next upload on.
   package func read(as new: UploadSource) {
-    source.withLock { ($0.reading, $0.outlets) = (new.reading, new.outlets) }
+    source.withLock { ($0.reading, $0.outlets, $0.population) = (new.reading, new.outlets, new.population) }
   }
 }
 
@@ -81,7 +84,7 @@ extension UploadSource {
   /// What a running server keeps: how keys are read is taken from a configuration that is read again.
   package var listening: UploadSource {
     var source = self
-    (source.reading, source.outlets) = (Policy(name: ""), [])
+    (source.reading, source.outlets, source.population) = (Policy(name: ""), [], nil)
     return source
   }
 }

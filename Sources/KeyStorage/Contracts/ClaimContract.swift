@@ -35,11 +35,11 @@ package protocol ClaimState: AnyObject {
   func claimCount() throws -> Int
   /// How many claims a document brought that nobody else had brought before it; those that were withdrawn since do not count.
   func claimCount(broughtBy document: DocumentID) throws -> Int
-  /// How many keys each origin sent on an average day with any before this one, for the flood rule; by the names of
-  /// ``OriginVolumes``.
-  func usualVolumes(before day: Day) throws -> [String: Int]
-  /// How many new keys each origin sent on a day, through whatever source.
-  func volumes(on day: Day) throws -> [String: Int]
+  /// How many keys of each origin a source sent on an average day with any of it before this one, for the flood rule; by the
+  /// names of ``OriginVolumes``.
+  func usualVolumes(before day: Day, of source: String) throws -> [String: Int]
+  /// How many new keys of each origin a source sent on a day.
+  func volumes(on day: Day, of source: String) throws -> [String: Int]
   /// What came since an instant: how many claims were new, by the day on which they came, origin and source, in this
   /// order. Those that were withdrawn or read otherwise since are not counted, nor those whose origin was lost.
   func arrivals(since start: Instant) throws -> [ArrivedClaims]

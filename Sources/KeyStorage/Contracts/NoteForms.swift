@@ -72,6 +72,7 @@ extension StoredNote {
     Form(name: "receiving/listing/", words: "lines of text", hasNumbers: false) {
       String(validating: $0, as: UTF8.self) != nil
     },
+    typed("receiving/volumes/", VolumeRecord.self),
     Form(name: "receiving/forgotten-tokens", words: "a number") { numbers($0)?.count == 1 },
     Form(name: "operating/retention", words: "a number") { numbers($0)?.count == 1 },
     typed("operating/drained", [DrainedReplica].self),

@@ -42,6 +42,8 @@ package enum StoredNote: Hashable, Sendable {
   case forgottenTokens
   /// What was written to see whether the store can be.
   case probe
+  /// What an operator lets a source send on a day, and which limit held its keys last.
+  case volumes(source: String)
 
   /// What stores call it. A name never changes, because old stores have it.
   package var name: String {
@@ -68,6 +70,7 @@ package enum StoredNote: Hashable, Sendable {
     case .begun: "operating/begun"
     case .forgottenTokens: "receiving/forgotten-tokens"
     case .probe: "operating/probe"
+    case .volumes(let source): "receiving/volumes/\(source)"
     }
   }
 }

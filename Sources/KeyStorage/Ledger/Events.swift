@@ -54,6 +54,8 @@ package enum EventKind: String, Hashable, Sendable, CaseIterable, Codable {
   case heldDiscarded = "held-discarded"
   case discarded
   case retryAsked = "retry-asked"
+  /// More keys of a source are taken today.
+  case limitRaised = "limit-raised"
   case paused
   case resumed
   case recalled
@@ -86,7 +88,7 @@ package enum EventKind: String, Hashable, Sendable, CaseIterable, Codable {
     case .pushStaged, .pushSettled, .pushRetryAsked, .pushRepeatAsked: .promised
     case .recorded, .quarantined, .givenUp, .uploaded, .federated, .staged, .published, .mirrored, .batched,
       .heldReleased, .heldDiscarded, .discarded,
-      .retryAsked, .paused, .resumed, .recalled, .reread, .erased, .repaired, .clockAccepted, .begun,
+      .retryAsked, .limitRaised, .paused, .resumed, .recalled, .reread, .erased, .repaired, .clockAccepted, .begun,
       .replicaDrained, .replicaReturned, .logged:
       .promised
     // A subscriber that is told of a batch twice has heard of it.
@@ -114,8 +116,8 @@ package enum EventKind: String, Hashable, Sendable, CaseIterable, Codable {
     switch self {
     case .callbackResumed: true
     case .callbackSet, .callbackRemoved, .callbackAttempted, .callbackSuspended: false
-    case .heldReleased, .heldDiscarded, .discarded, .retryAsked, .paused, .resumed, .recalled, .reread, .erased,
-      .repaired, .clockAccepted, .begun, .replicaDrained, .replicaReturned, .pushRetryAsked, .pushRepeatAsked:
+    case .heldReleased, .heldDiscarded, .discarded, .retryAsked, .limitRaised, .paused, .resumed, .recalled, .reread,
+      .erased, .repaired, .clockAccepted, .begun, .replicaDrained, .replicaReturned, .pushRetryAsked, .pushRepeatAsked:
       true
     case .discovered, .fetching, .interrupted, .recorded, .recordedPiece, .unchanged, .changedUnderItsName,
       .quarantined,
@@ -137,7 +139,7 @@ package enum EventKind: String, Hashable, Sendable, CaseIterable, Codable {
       true
     case .recorded, .recordedPiece, .changedUnderItsName, .quarantined, .givenUp, .uploaded, .federated, .staged,
       .published, .unlisted, .removed, .indexRestored, .mirrored, .batched, .heldReleased, .heldDiscarded, .discarded,
-      .retryAsked, .paused,
+      .retryAsked, .limitRaised, .paused,
       .resumed, .recalled,
       .reread,
       .erased, .repaired,
@@ -259,6 +261,7 @@ package enum LedgerEvent: Hashable, Sendable {
   case heldDiscarded(DocumentID, count: Int, OperatorWord)
   case discarded(DocumentID, OperatorWord)
   case retryAsked(DocumentID, OperatorWord)
+  case limitRaised(source: String, keys: Int, OperatorWord)
   case paused(Pause.Subject, OperatorWord)
   case resumed(Pause.Subject, OperatorWord)
   case recalled(RecallRequest, RecallPreview, OperatorWord)
@@ -315,6 +318,7 @@ package enum LedgerEvent: Hashable, Sendable {
     case .heldDiscarded: .heldDiscarded
     case .discarded: .discarded
     case .retryAsked: .retryAsked
+    case .limitRaised: .limitRaised
     case .paused: .paused
     case .resumed: .resumed
     case .recalled: .recalled

@@ -132,6 +132,28 @@ extension Ledger {
     }
   }
 
+  /// Up to so many new keys of each origin are taken from a source today, whatever its policy holds for the operator. What is
+  /// held stays held until ``heldReleased(_:by:at:)``.
+  ///
+  /// - Throws: ``StorageFault`` with `conflict` if today's limit is not lower.
+  package func limitRaised(
+    of source: String, to keys: Int, by word: OperatorWord, at now: Instant
+  ) async throws {
+    try await transact(.limitRaised, at: now) { page in
+      var record = try page.transaction.volumeRecord(of: source)
+      if let limit = [record.held(on: now.day)?.limit, record.raisedLimit(on: now.day)].compactMap(\.self).max(),
+        keys <= limit
+      {
+        throw StorageFault(
+          .conflict, "today's limit of \(source) is \(limit) keys already; --keys must be more")
+      }
+      record.raised = .init(on: now.day, to: keys)
+      try page.change([NoteChange(.volumes(source: source), try encoded(record))])
+      try page.enter(
+        .limitRaised(source: source, keys: keys, word), about: "source \(source), to \(keys) keys", by: word)
+    }
+  }
+
   /// The system's clock is right, says the operator, although it stepped.
   package func clockAccepted(_ clock: ClockWord, by word: OperatorWord, at now: Instant) async throws {
     try await transact(.clockAccepted, at: now) { page in

@@ -60,11 +60,14 @@ package struct DocumentRecorder: ClaimRecorder {
     self.stamp = stamp
   }
 
-  package func volumes(on day: Day) throws -> [String: Int] { try transaction.volumes(on: day) }
+  package func volumes(on day: Day, of source: String) throws -> VolumesToday {
+    try transaction.volumesToday(on: day, of: source)
+  }
 
   /// Adds the claims that are new; held claims are put aside for the operator.
   package func record(_ batch: AdmittedBatch) throws -> ImportReceipt {
-    try transaction.record(batch, of: document, in: stamp)
+    try transaction.note(exceededBy: batch, of: document, at: stamp.time)
+    return try transaction.record(batch, of: document, in: stamp)
   }
 }
 
@@ -202,17 +205,20 @@ extension Ledger {
   /// come in smaller documents; what was recorded when a crash comes in between stays, and the document comes again. It
   /// must not have been refused before: what is held of a refused document is forgotten in the transaction that records it.
   ///
-  /// - Parameter admit: admits the piece, given how many new keys each origin has sent today, through whatever source. It may
-  ///   be run again.
+  /// - Parameter admit: admits the piece, given what its source has sent today. It may be run again.
   /// - Returns: what was admitted, and what became of it.
   package func recordedPiece(
     of document: DocumentID, at now: Instant,
-    _ admit: @escaping @Sendable (_ today: [String: Int]) throws -> AdmittedBatch
+    _ admit: @escaping @Sendable (_ today: VolumesToday) throws -> AdmittedBatch
   ) async throws -> (batch: AdmittedBatch, receipt: ImportReceipt) {
     try await transact(.recordedPiece, at: now) { page in
-      let batch = try admit(try page.transaction.volumes(on: now.day))
+      guard let source = try page.transaction.document(document)?.source else {
+        throw StorageFault.noDocument(document)
+      }
+      let batch = try admit(try page.transaction.volumesToday(on: now.day, of: source))
       guard !batch.claims.isEmpty || !batch.held.isEmpty else { return (batch, ImportReceipt(beforeRecording: batch)) }
       let stamp = try page.open(.recordedPiece, about: try page.subject(document))
+      try page.transaction.note(exceededBy: batch, of: document, at: now)
       let receipt = try page.transaction.record(batch, of: document, in: stamp)
       try page.close(stamp, .recordedPiece(document, new: receipt.new))
       return (batch, receipt)
@@ -358,8 +364,8 @@ extension Ledger {
   ///
   /// - Parameters:
   ///   - tokens: what let in others, who had no keys.
-  ///   - limit: beyond so many new keys of an origin on this day, whichever way they came, uploads are held for the operator; `nil`
-  ///     is never.
+  ///   - limit: beyond so many new keys of an origin at one door on this day, its uploads are held for the operator, unless an
+  ///     operator has raised the limit; `nil` is never.
   ///   - door: at which all this took place, where there is no upload.
   package func committed(
     _ all: [AdmittedUpload], redeeming tokens: [UsedToken] = [], within limit: VolumeLimit? = nil, door: String,
@@ -384,13 +390,15 @@ extension Ledger {
         else { continue }
         documents[door] = (document.id, document.facts ?? .ofUploads, try page.firstOfDay(stamp, at: door))
       }
-      var volumes = try limit == nil ? [:] : transaction.volumes(on: now.day)
+      var volumes: [String: VolumesToday] = [:]
+      if limit != nil { for door in doors { volumes[door] = try transaction.volumesToday(on: now.day, of: door) } }
       var (together, receipt) = (GatheredBatches(), ImportReceipt())
       func record() throws {
         for (door, origin, batch) in together.take() {
           guard let document = documents[door] else { continue }
+          try transaction.note(exceededBy: batch, of: document.id, at: now)
           let recorded = try transaction.record(batch, of: document.id, in: document.stamp)
-          volumes[origin, default: 0] += recorded.new
+          volumes[door]?.keys[origin, default: 0] += recorded.new
           documents[door]?.facts.counts.add(recorded)
           receipt = receipt + recorded
         }
@@ -401,13 +409,15 @@ extension Ledger {
         guard let document = documents[upload.door] else { continue }
         var batch = upload.batch
         let origin = batch.source.origin?.uppercased() ?? OriginVolumes.lostOrigin(of: upload.door)
+        let limit = limit?.raised(to: volumes[upload.door]?.raisedLimit)
         func isTooMuch() -> Bool {
           guard let limit else { return false }
-          return volumes[origin, default: 0] + together.claims(of: origin) + batch.claims.count > limit.keys
+          let recorded = volumes[upload.door]?.keys[origin] ?? 0
+          return recorded + together.claims(of: origin, at: upload.door) + batch.claims.count > limit.keys
         }
         // Of those before it not every claim may have been new.
-        if isTooMuch(), together.claims(of: origin) > 0 { try record() }
-        if let limit, isTooMuch() { batch = batch.heldForOperator(because: limit.reason) }
+        if isTooMuch(), together.claims(of: origin, at: upload.door) > 0 { try record() }
+        if let limit, isTooMuch() { batch = batch.heldForOperator(beyond: ExceededLimit(of: origin, limit)) }
         for part in standings.split(batch, of: upload) { together.add(part, of: origin, at: upload.door) }
         documents[upload.door]?.facts.add(upload)
         let record = UploadRecord(
@@ -429,13 +439,13 @@ extension Ledger {
 /// What uploads that share a commit brought, to be recorded at once.
 private struct GatheredBatches {
   private var batches: [(door: String, origin: String, batch: AdmittedBatch)] = []
-  private var claims: [String: Int] = [:]
+  private var claims: [String: [String: Int]] = [:]
 
-  /// How many claims of an origin there are.
-  func claims(of origin: String) -> Int { claims[origin, default: 0] }
+  /// How many claims of an origin there are that came through a door.
+  func claims(of origin: String, at door: String) -> Int { claims[door]?[origin] ?? 0 }
 
   mutating func add(_ batch: AdmittedBatch, of origin: String, at door: String) {
-    claims[origin, default: 0] += batch.claims.count
+    claims[door, default: [:]][origin, default: 0] += batch.claims.count
     // Most come through one door, for one set of regions, and show the same.
     for index in batches.indices.reversed() where batches[index].door == door {
       if batches[index].batch.append(batch) { return }

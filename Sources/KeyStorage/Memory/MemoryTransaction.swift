@@ -240,15 +240,17 @@ final class MemoryTransaction: StoreTransaction {
     state.volumes.reduce(0) { $0 + ($1.key.document == document ? $1.value : 0) }
   }
 
-  func volumes(on day: Day) -> [String: Int] {
+  func volumes(on day: Day, of source: String) -> [String: Int] {
     state.volumes.reduce(into: [:]) { sum, volume in
-      if volume.key.time.day == day { sum[name(of: volume.key), default: 0] += volume.value }
+      guard volume.key.time.day == day, document(volume.key.document)?.source == source else { return }
+      sum[name(of: volume.key), default: 0] += volume.value
     }
   }
 
-  func usualVolumes(before day: Day) -> [String: Int] {
+  func usualVolumes(before day: Day, of source: String) -> [String: Int] {
     var totals: [String: (claims: Int, days: Set<Day>)] = [:]
-    for (arrival, count) in state.volumes where arrival.time.day < day {
+    for (arrival, count) in state.volumes
+    where arrival.time.day < day && document(arrival.document)?.source == source {
       totals[name(of: arrival), default: (0, [])].claims += count
       totals[name(of: arrival), default: (0, [])].days.insert(arrival.time.day)
     }

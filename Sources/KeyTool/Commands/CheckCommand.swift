@@ -5,6 +5,7 @@ internal import FoundationEssentials
 internal import GatewayDaemon
 internal import GatewayServer
 internal import GatewaySettings
+internal import KeyIntake
 internal import KeyNormalization
 internal import KeyPeers
 internal import KeyPublishing
@@ -196,6 +197,33 @@ struct ConfigurationCheck {
   /// Where the keys of a series come from.
   func supplies(of series: SeriesSettings) -> [SeriesSupply] { plan?.supplies(of: series, at: now) ?? [] }
 
+  /// Which limit keys of a day exceed that are held; of upload endpoints, and of the sources of own origins.
+  var floodLimits: [FloodLimit] {
+    guard let plan else { return [] }
+    func limit(_ name: String, _ policy: ReadingPolicy, _ stated: ReadingPolicy, _ population: Int?) -> FloodLimit {
+      let limit = policy.volumeLimit(usual: 0)
+      let reason =
+        limit == nil
+        ? "none, by policy"
+        : limit?.reason == .tooManyKeysADay
+          ? "most-a-day" : stated.floodFloor != nil ? "floor" : population.map { "population \(grouped($0))" }
+      return FloodLimit(source: name, keys: limit?.keys, reason: reason ?? Self.noPopulation)
+    }
+    let sources = plan.sources.filter { !$0.isRelay && $0.origin.map(plan.ownOrigins.contains) == true }
+    return plan.uploads.map { limit($0.name, $0.admissionPolicy(at: now), $0.reading.at(now).reading, $0.population) }
+      + sources.map { limit($0.name, $0.admissionPolicy(at: now), $0.reading.at(now).reading, $0.population) }
+  }
+
+  struct FloodLimit: Encodable {
+    let source: String
+    /// `nil` if none are held.
+    let keys: Int?
+    /// What states it.
+    let reason: String
+  }
+
+  static let noPopulation = "default"
+
   // MARK: JSON
 
   func document(_ probes: Probes, _ published: PublicationCheck?) -> Document {
@@ -229,6 +257,7 @@ struct ConfigurationCheck {
           firstFiles: load.firstFiles, callsPerDay: load.callsPerDay, limit: load.limit.text,
           keysPerDay: load.keysPerDay, fits: load.fits)
       },
+      floods: floodLimits,
       readings: stale.map { stale in
         .init(
           source: stale.source, policy: stale.policy, documents: stale.documents, notKept: stale.unkept,
@@ -267,6 +296,8 @@ struct ConfigurationCheck {
     var mirrors: [Mirror]
     /// What the series mean for each kind of phone, where they are served.
     var phones: [Phone]
+    /// Which limit keys of a day exceed that are held.
+    var floods: [FloodLimit]
     /// Sources whose stored claims were read by another policy than the configured one.
     var readings: [Reading]
     /// Empty where there is an error.
@@ -281,7 +312,7 @@ struct ConfigurationCheck {
     var publication: Publication?
 
     enum CodingKeys: String, CodingKey {
-      case faults, sources, series, mirrors, phones, readings, destinations, probes, publication
+      case faults, sources, series, mirrors, phones, floods, readings, destinations, probes, publication
       case destinationProbes = "destination_probes"
       case bucketProbe = "bucket_probe"
       case reportVersion = "report_version"

@@ -7,13 +7,14 @@ internal import GatewaySettings
 internal import Glibc
 internal import KeyFormats
 internal import KeyIntake
+internal import KeyNormalization
 
 struct InitCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "init", _superCommandName: KeyferryCommand.programName,
     abstract: "Set up a gateway for one region: configuration, signing key and folders.",
     discussion: """
-      Five questions are asked on a terminal, of which options answer some or all. Without a terminal the options alone \
+      Six questions are asked on a terminal, of which options answer some or all. Without a terminal the options alone \
       count. What is made is what keyferry check calls sound: gateway.yaml, with one source that reads key files from the \
       folder drop, and one series; a signing key in secrets, which only its owner can open; its public half in keys; and a key \
       for the revision tokens of uploads, with the settings that use it as comments. \
@@ -21,7 +22,7 @@ struct InitCommand: ParsableCommand {
 
       Examples:
         keyferry init gateway/
-        keyferry init gateway/ --region NL --key-id 204 \\
+        keyferry init gateway/ --region NL --key-id 204 --population 17500000 \\
           --app-bundle-id nl.example.app --android-package nl.example.app \\
           --url https://keys.example.nl
         cp keys.csv gateway/drop/ && keyferry run --config gateway/gateway.yaml
@@ -46,6 +47,12 @@ struct InitCommand: ParsableCommand {
 
   @Option(help: "Where apps will reach the gateway; empty where that is not known yet.")
   var url: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "Inhabitants of the region: so many keys as they send on their busiest day are never held as a flood; empty for 10000 keys.",
+      valueName: "number"))
+  var population: String?
 
   @Flag(help: "Print what was made as JSON (schemas/init.schema.json).")
   var json = false
@@ -150,13 +157,14 @@ struct InitCommand: ParsableCommand {
     try file.commit()
   }
 
-  /// The five answers, each of a form that can stand between quotes.
+  /// The six answers, each of a form that can stand between quotes.
   private struct Answers {
     let region: String
     let keyID: String
     let appBundleID: String
     let androidPackage: String
     let url: String
+    let population: String
 
     init(_ options: InitCommand) throws {
       let isAsked = isatty(STDIN_FILENO) == 1 && Console.isErrorTerminal
@@ -218,6 +226,19 @@ struct InitCommand: ParsableCommand {
         options.url, "--url", "Address where apps will reach this gateway", isOptional: true,
         "an address such as https://keys.example.nl"
       ) { $0.wholeMatch(of: /https?:\/\/[A-Za-z0-9._~:\/\-\[\]]{1,200}/) != nil }
+      population = try answer(
+        options.population, "--population", "Inhabitants of the region", isOptional: true,
+        "a whole number such as 17500000"
+      ) { $0.wholeMatch(of: /[0-9]{1,10}/) != nil && Int($0).map(BusyDay.populations.contains) == true }
+    }
+
+    private var populationLine: String {
+      guard let number = Int(population) else {
+        return
+          "# population: 17500000         # inhabitants; without it keys beyond \(BusyDay.keys(of: nil)) a day are held"
+      }
+      return "population: \(number)\(String(repeating: " ", count: max(1, 19 - population.utf8.count)))"
+        + "# inhabitants: keys beyond \(BusyDay.keys(of: number)) a day are held"
     }
 
     func settings(key: String, revisionKey: String) -> String {
@@ -228,6 +249,7 @@ struct InitCommand: ParsableCommand {
         state: state                   # the store, and what is being fetched
 
         own-origins: ["\(region)"]           # recognised when they come back
+        \(populationLine)
 
         sources:
           - name: drop

@@ -15,16 +15,17 @@ struct QuarantineCommand: AsyncParsableCommand {
     abstract: "Look at what was refused, try it again, or drop it; admit or drop what is held.",
     discussion: """
       A document gets here when it could be fetched and not be admitted: its signature is not trusted, its bytes are \
-      broken, or they changed under their name. Its bytes are kept for as long as the configuration says. Claims of an \
-      origin that sent far more than usual are held here too.
+      broken, or they changed under their name. Its bytes are kept for as long as the configuration says. Claims beyond what a \
+      source or an upload endpoint usually sends on a day are held here too.
 
       Examples:
         keyferry quarantine list
         keyferry quarantine show 17 --output refused.zip
         keyferry quarantine retry 17
         keyferry quarantine discard 17
+        keyferry quarantine raise uploads --keys 50000
       """,
-    subcommands: [List.self, Show.self, Retry.self, Discard.self], defaultSubcommand: List.self)
+    subcommands: [List.self, Show.self, Retry.self, Discard.self, Raise.self], defaultSubcommand: List.self)
 
   struct List: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -49,15 +50,18 @@ struct QuarantineCommand: AsyncParsableCommand {
     func run() async throws {
       let ledger = try await gateway.ledger(try gateway.operatorsPlan(), as: .reader)
       let states: Set<DocumentState> = all ? [.quarantined, .givenUp] : [.quarantined]
+      let today = gateway.clock().day
       let documents = try await ledger.read { state in
-        try state.documents(of: nil, in: states, limit: .max).map(state.waiting)
+        let all =
+          try state.documents(of: nil, in: states, limit: .max).map(state.waiting)
           + state.documents(of: nil, in: [.recorded], limit: .max).map(state.waiting).filter { $0.held > 0 }
+        return try all.map { ($0, try state.heldFlood(of: $0, today: today)) }
       }
       if json {
         try Console.document(
-          line: try JSONText.render(QuarantineDocument(documents: documents.map { QuarantineRow($0.record) })))
+          line: try JSONText.render(QuarantineDocument(documents: documents.map { QuarantineRow($0, $1) })))
       } else {
-        for document in documents { try Console.result(line: document.line) }
+        for (document, flood) in documents { try Console.result(line: document.line(flood)) }
         if documents.isEmpty { Console.remark("nothing is in quarantine") }
       }
       try exit(documents.isEmpty ? .done : .rejected)
@@ -95,14 +99,16 @@ struct QuarantineCommand: AsyncParsableCommand {
 
     func run() async throws {
       let ledger = try await target.gateway.ledger(try target.gateway.operatorsPlan(), as: .reader)
-      let (document, bytes) = try await ledger.read { state in
+      let today = target.gateway.clock().day
+      let (document, bytes, flood) = try await ledger.read { state in
         let document = try target.find(in: state)
-        return (document, try state.content(of: document.id))
+        return (document, try state.content(of: document.id), try state.heldFlood(of: document, today: today))
       }
       if json {
-        try Console.document(line: try JSONText.render(QuarantineDocument(documents: [QuarantineRow(document.record)])))
+        try Console.document(
+          line: try JSONText.render(QuarantineDocument(documents: [QuarantineRow(document, flood)])))
       } else {
-        for line in document.lines(hasBytes: bytes != nil) {
+        for line in document.lines(hasBytes: bytes != nil, flood: flood) {
           if output == "-" { Console.note(line) } else { try Console.result(line: line) }
         }
       }
@@ -209,6 +215,76 @@ struct QuarantineCommand: AsyncParsableCommand {
         Console.note("document \(document.id.rawValue) of \(document.source) given up")
       }
     }
+  }
+}
+
+extension QuarantineCommand {
+  struct Raise: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "raise", abstract: "Raise today's limit of new keys for one source or upload endpoint.",
+      discussion: """
+        Up to so many new keys of each origin are taken from the source until the day ends (UTC); tomorrow its policy \
+        counts again. A gateway that runs takes them from its next upload or pull on. Keys that are held already stay held: \
+        keyferry quarantine retry admits them.
+
+        Examples:
+          keyferry quarantine raise uploads --keys 50000 --reason "the first day of the school tests"
+          keyferry quarantine retry 17
+        """)
+
+    @Argument(
+      help: ArgumentHelp("The source, or the upload endpoint, as quarantine list shows it.", valueName: "source"))
+    var source: String
+
+    @Option(help: ArgumentHelp("So many new keys of each origin may come today, 1 … 1000000000.", valueName: "number"))
+    var keys: Int
+
+    @Flag(help: "Print what was done as JSON (schemas/limit.schema.json).")
+    var json = false
+
+    @OptionGroup var gateway: GatewayOptions
+
+    @OptionGroup var said: OperatorOptions
+
+    @OptionGroup var loudness: LoudnessOptions
+
+    func validate() throws {
+      guard HeldFlood.limits.contains(keys) else { throw ValidationError("--keys is 1 … 1000000000") }
+    }
+
+    func run() async throws {
+      let plan = try gateway.operatorsPlan()
+      let ledger = try await gateway.ledger(plan, as: .operator)
+      let known = try await ledger.read { try $0.sources().map(\.name) }
+      guard plan.sourceNames.contains(source) || known.contains(source) else {
+        let names = plan.sourceNames.isEmpty ? "none" : plan.sourceNames.joined(separator: ", ")
+        throw ValidationError(
+          "no source or upload endpoint is called \(printableText(source)); the configuration has \(names)")
+      }
+      let (word, now) = (said.word, gateway.clock())
+      try await ledger.limitRaised(of: source, to: keys, by: word, at: now)
+      let end = Day(daysSince1970: now.day.daysSince1970 + 1).start
+      guard json else {
+        return Console.remark("up to \(grouped(keys)) new keys of each origin are taken from \(source) until \(end)")
+      }
+      let done = LimitDocument(source: source, keys: keys, until: "\(end)", by: word.by, reason: word.reason)
+      try Console.document(line: try JSONText.render(done))
+    }
+  }
+}
+
+/// What `quarantine raise` did.
+private struct LimitDocument: Encodable {
+  let reportVersion = 1
+  let source: String
+  let keys: Int
+  let until: String
+  let by: String
+  let reason: String?
+
+  enum CodingKeys: String, CodingKey {
+    case reportVersion = "report_version"
+    case source, keys, until, by, reason
   }
 }
 

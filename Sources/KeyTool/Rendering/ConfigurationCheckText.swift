@@ -18,7 +18,7 @@ extension ConfigurationCheck {
     let series = grouped(plan.series.count + plan.mirrors.count)
     return lines + stale.map(\.text).joined() + "\(path): sound, \(sources), \(series) series, \(warnings)\n"
       + Self.table(of: plan.sources) + Self.table(of: plan.series) + supplyTable(of: plan.series)
-      + Self.table(of: plan.mirrors)
+      + Self.table(of: plan.mirrors) + floodTable
       + Self.table(of: phones) + Self.table(of: plan.federation) + Self.table(of: plan.destinations)
   }
 
@@ -119,6 +119,19 @@ extension ConfigurationCheck {
 }
 
 extension ConfigurationCheck {
+  /// From how many keys a day on those of an origin are held, where nothing is usual yet.
+  private var floodTable: String {
+    let limits = floodLimits
+    guard !limits.isEmpty else { return "" }
+    let table = TextTable(
+      heads: ["source", "keys beyond", "a day are held, by"],
+      rows: limits.map { [$0.source, $0.keys.map(grouped) ?? "any number", $0.reason] }
+    ).text
+    guard limits.contains(where: { $0.reason == Self.noPopulation }) else { return "\n" + table }
+    return
+      "\n\(table)population is not set: state the inhabitants of own-origins, so that the first busy day is no flood\n"
+  }
+
   /// Where the keys of each series come from.
   private func supplyTable(of series: [SeriesSettings]) -> String {
     guard !series.isEmpty else { return "" }

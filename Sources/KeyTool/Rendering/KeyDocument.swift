@@ -496,7 +496,10 @@ extension KeyDocument.Claim {
       state: isRefused ? "refused" : "held",
       stateText: isRefused
         ? "its document is refused, so it only delays the key: keyferry quarantine show \(document)"
-        : "put aside for the operator, \(held.reason.rawValue): keyferry quarantine retry \(document) admits it")
+        : "put aside for the operator, \(held.reason.rawValue): "
+          + ([.flood, .tooManyKeysADay].contains(held.reason)
+            ? "keyferry quarantine show \(document) names the limit, and " : "")
+          + "keyferry quarantine retry \(document) admits it")
   }
 
   private init(

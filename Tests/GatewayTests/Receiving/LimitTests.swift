@@ -1,5 +1,6 @@
 import BundleTrust
 import ExposureKeys
+import Foundation
 import GatewayTesting
 import KeyFormats
 import KeyIntake
@@ -90,8 +91,99 @@ import Testing
     }
   }
 
-  /// An origin without any history has the floor, through whatever doors it comes.
-  @Test("floods through the door for uploads are held, with what peers brought that day")
+  /// One leaked token must not hold back what others send of the same origin.
+  @Test(
+    "a flood at one upload endpoint holds neither another endpoint nor the operator's folder, whose origin is the same")
+  func floodAtOneEndpoint() async throws {
+    try await withFolder { folder in
+      let receiver = Receiver(folder: folder, own: ["US"])
+      let ledger = receiver.ledger
+      var reading = Policy(name: "default")
+      reading.reading.floodFloor = 6
+      func door(_ name: String) -> UploadIntake {
+        UploadIntake(UploadSource(name: name, origin: "US", reading: reading), ledger: ledger) { receiver.now }
+      }
+      func upload(_ count: Int, at door: UploadIntake, seed: UInt64) async throws {
+        var upload = DecodedDocument(keys: [])
+        for number in 0..<count {
+          var key = ClaimedKey(key: TemporaryExposureKey(high: seed << 40, low: UInt64(number)))
+          let start = IntervalNumber(containing: receiver.now).rawValue / 144 * 144 - 144 * 2
+          (key.rollingStart, key.rollingPeriod) = (Int32(clamping: start), 144)
+          upload.keys.append(key)
+        }
+        #expect(try await door.accept(upload, certificate: nil, byteCount: 9).accepted == count)
+      }
+      let (leaked, clinics) = (door("leaked"), door("clinics"))
+      for number in 0..<5 { try await upload(2, at: leaked, seed: 1 + UInt64(number)) }
+      try await upload(3, at: clinics, seed: 10)
+      let drop = URL(filePath: folder).appending(path: "drop")
+      try FileManager.default.createDirectory(at: drop, withIntermediateDirectories: true)
+      let identity = try SigningIdentity(key: .generate(), keyID: "310", keyVersion: "v1")
+      try Data(try bundle(keys(5, seed: 1), signedBy: identity)).write(to: drop.appending(path: "a.zip"))
+      var source = try IndexServer().settings("drop", readingFolder: drop.path)
+      (source.trust, source.reading) = (.operator, reading)
+      let transport = FolderTransport(path: drop.path) { Instant(secondsSince1970: 4_000_000_000) }
+      #expect(try await receiver.pull(source, transport).counts.new == 5)
+      func held() async throws -> [String: Int] {
+        try await ledger.read { state in
+          let waiting = try state.waitingDocuments(limit: 9).newest
+          return Dictionary(waiting.map { ($0.source, $0.held) }, uniquingKeysWith: +)
+        }
+      }
+      #expect(try await held() == ["leaked": 4])
+
+      // Which source, how many, which limit, and what to do.
+      let today = receiver.now.day
+      func flood() async throws -> HeldFlood? {
+        try await ledger.read { state in
+          try state.waitingDocuments(limit: 9).newest.first.flatMap { try state.heldFlood(of: $0, today: today) }
+        }
+      }
+      let first = try #require(try await flood())
+      #expect(
+        first.text
+          == "4 keys of leaked held: more than 6 new keys of US came on \(today); keyferry quarantine raise leaked "
+          + "--keys 12 lets more come today; keyferry quarantine retry \(first.document.rawValue) admits those held")
+
+      // The limit of today is raised for that endpoint alone, while it takes uploads.
+      let word = OperatorWord(by: "ada", reason: "the first day of the tests")
+      try await ledger.limitRaised(of: "leaked", to: 12, by: word, at: receiver.now)
+      #expect(try await flood()?.raising == nil)
+      _ = try await ledger.heldReleased(first.document, by: word, at: receiver.now)
+      #expect(try await held() == [:])
+      try await upload(2, at: leaked, seed: 20)
+      #expect(try await held() == [:])
+      try await upload(1, at: leaked, seed: 21)
+      try await upload(4, at: clinics, seed: 22)
+      #expect(try await held() == ["leaked": 1, "clinics": 4])
+      await #expect(throws: StorageFault.self) {
+        try await ledger.limitRaised(of: "leaked", to: 12, by: word, at: receiver.now)
+      }
+      // The next day the policy counts again: what is usual has grown, and the floor with it nothing.
+      receiver.advance(seconds: 86_400)
+      #expect(try await ledger.read { try $0.volumeRecord(of: "leaked").raisedLimit(on: receiver.now.day) } == nil)
+    }
+  }
+
+  @Test(
+    "the first busy day of a new endpoint is no flood where its population is stated", arguments: [nil, 17_500_000])
+  func firstBusyDay(population: Int?) async throws {
+    var source = UploadSource(name: "phones", origin: "NL", reading: Policy(name: "default"))
+    source.population = population
+    let limit = try #require(source.admissionPolicy(at: usualNoon).volumeLimit(usual: 0))
+    #expect(limit.keys == (population == nil ? 10_000 : 437_500) && limit.reason == .flood)
+    var peer = SourceSettings(
+      name: "drop", peer: .files, location: "drop", trust: .operator, reading: Policy(name: "default"), origin: "NL")
+    peer.population = population
+    #expect(peer.admissionPolicy(at: usualNoon).volumeLimit(usual: 0) == limit)
+    // What a policy states stays.
+    source.reading.reading.floodFloor = 7
+    #expect(source.admissionPolicy(at: usualNoon).volumeLimit(usual: 0)?.keys == 7)
+    #expect(BusyDay.keys(of: 1) == 1000 && BusyDay.keys(of: .max) == 50_000_000 && BusyDay.keys(of: nil) == 10_000)
+  }
+
+  /// An origin without any history has the floor.
+  @Test("floods through the door for uploads are held")
   func uploads() async throws {
     let now = Instant(secondsSince1970: 1_606_651_200)
     let ledger = Ledger(MemoryStore())

@@ -62,7 +62,7 @@ import Testing
       #expect(try await receiver.claims() == before)
       #expect(
         try await receiver.ledger.read {
-          try $0.usualVolumes(before: Day(daysSince1970: receiver.now.day.daysSince1970 + 2))
+          try $0.usualVolumes(before: Day(daysSince1970: receiver.now.day.daysSince1970 + 2), of: "us")
         } == volumes(of: before))
     }
   }
