@@ -9,7 +9,6 @@ import KeyStorage
 enum Schema {
   static let steps: [(name: String, sql: String)] = [
     ("tables", tables), ("leases", leases), ("log heads", logHeads), ("used tokens", usedTokens),
-    ("what uploads showed", uploadStandings),
   ]
 
   static var version: Int { steps.count }
@@ -68,15 +67,6 @@ enum Schema {
       until bigint NOT NULL
     );
     CREATE INDEX used_tokens_by_end ON used_tokens (until);
-    """
-
-  /// What the uploads of a source showed; see ``UploadStanding``.
-  private static let uploadStandings = """
-    ALTER TABLE claim_sources ADD COLUMN upload text COLLATE "C" CHECK (upload IN ('proven', 'copy'));
-    DROP INDEX claim_sources_by_value;
-    CREATE UNIQUE INDEX claim_sources_by_value ON claim_sources (
-      name, is_relay, coalesce(carries, ''), (origin IS NULL), coalesce(origin, ''), vouched_by, coalesce(signed_by, ''),
-      coalesce(host, ''), coalesce(upload, ''));
     """
 
   private static let tables = """
@@ -214,11 +204,12 @@ enum Schema {
       signed_by text COLLATE "C",
       vouched_by text COLLATE "C" NOT NULL CHECK (vouched_by IN ('signature', 'host', 'origins', 'operator')),
       host text COLLATE "C" CHECK ((host IS NULL) = (vouched_by <> 'host')),
-      carries text COLLATE "C" CHECK (carries IS NULL OR is_relay = 1)
+      carries text COLLATE "C" CHECK (carries IS NULL OR is_relay = 1),
+      upload text COLLATE "C" CHECK (upload IN ('proven', 'copy'))
     );
     CREATE UNIQUE INDEX claim_sources_by_value ON claim_sources (
       name, is_relay, coalesce(carries, ''), (origin IS NULL), coalesce(origin, ''), vouched_by, coalesce(signed_by, ''),
-      coalesce(host, ''));
+      coalesce(host, ''), coalesce(upload, ''));
 
     CREATE TABLE arrivals (
       id bigint PRIMARY KEY,
