@@ -44,7 +44,7 @@ import Testing
       #expect(try workshop.keyferry(["quarantine", "show", number] + Self.noon).text.contains(command))
       let json = try workshop.keyferry(["quarantine", "--json"] + Self.noon)
       #expect(try DocumentSchema(named: "quarantine.schema.json").faults(in: Data(json.output)) == [])
-      #expect(json.text.contains("\"command\":\"\(command)\""), "\(json.text)")
+      #expect(json.text.contains("\"command\" : \"\(command)\""), "\(json.text)")
 
       for (source, keys, code) in [("nobody", "5", 64), ("de", "0", 64), ("de", "2", 2)] as [(String, String, Int32)] {
         let refused = try workshop.keyferry(["quarantine", "raise", source, "--keys", keys] + Self.noon)
@@ -54,7 +54,7 @@ import Testing
         ["quarantine", "raise", "de", "--keys", "6", "--by", "ada", "--reason", "school tests", "--json"] + Self.noon)
       #expect(raised.status == 0, "\(raised.errors)")
       #expect(try DocumentSchema(named: "limit.schema.json").faults(in: Data(raised.output)) == [])
-      #expect(raised.text.contains("\"until\":\"2020-11-26T00:00:00Z\""), "\(raised.text)")
+      #expect(raised.text.contains("\"until\" : \"2020-11-26T00:00:00Z\""), "\(raised.text)")
       #expect(try !workshop.keyferry(["quarantine"] + Self.noon).text.contains("quarantine raise"))
 
       let retried = try workshop.keyferry(["quarantine", "retry", number] + Self.noon)
