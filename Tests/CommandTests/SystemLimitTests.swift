@@ -56,7 +56,9 @@ import Testing
       try workshop.write(
         Self.gateway + "\nserver: {listen: 127.0.0.1:\(server)}\noperators: {listen: 127.0.0.1:\(operators)}\n",
         "gateway.yaml")
-      let outcome = try workshop.keyferry("run", "--config", "gateway.yaml")
+      // Log lines of the services that had begun stand beside it.
+      let outcome = try Tool(path: #require(Workshop.program)).run(
+        ["run", "--config", "gateway.yaml"], in: workshop.folder)
       #expect(outcome.status == 2)
       let errors = outcome.errors.split(separator: "\n").filter { $0.contains(" error ") || $0.contains(" warning ") }
       #expect(errors.count == 1, "\(outcome.errors)")

@@ -1,4 +1,5 @@
 internal import Logging
+internal import NIOCore
 
 /// Leaves out what the framework reports as an error when its service is cancelled: the service that failed and so ended the others
 /// reports the cause.
@@ -24,7 +25,11 @@ struct UncancelledLogHandler: LogHandler {
   }
 
   func log(event: LogEvent) {
-    let isCancelled = event.error is CancellationError || event.message.description.hasSuffix("\(CancellationError())")
-    if !isCancelled { handler.log(event: event) }
+    let message = event.message.description
+    let isCancelled = event.error is CancellationError || message.hasSuffix("\(CancellationError())")
+    // A socket that the service closed on its own before the framework did.
+    let isClosedTwice =
+      message.hasPrefix("Server shutdown error: ") && message.hasSuffix("\(ChannelError.alreadyClosed)")
+    if !isCancelled, !isClosedTwice { handler.log(event: event) }
   }
 }
