@@ -2,7 +2,6 @@ import Foundation
 import GatewayTesting
 import KeyPublishing
 import Logging
-import Logging
 import Testing
 
 @testable import GatewayServer
