@@ -286,7 +286,8 @@ struct RepairTests {
       #expect(try SQLiteStore.damagedTables(in: folder, now: Times.now) == [])
       var random = SeededRandom(for: "damaged pages")
       var (mended, refused) = (0, 0)
-      for round in 0..<LongList.size(5, long: 12) {
+      let rounds = LongList.size(5, long: 12)
+      for round in 0..<rounds {
         var bytes = whole
         let page = random.pick(blocks.sorted())
         // The first ones in what holds the page together.
@@ -328,7 +329,7 @@ struct RepairTests {
         mended += 1
         try again.letGo()
       }
-      #expect(mended > 0 && mended + refused == 12)
+      #expect(mended > (LongList.isRun ? 5 : 0) && mended + refused == rounds)
     }
   }
 
