@@ -61,7 +61,7 @@ import Testing
         #expect(outcome.status == 64 && outcome.errors.contains("Usage: keyferry report "), "\(outcome.errors)")
       }
       // Below a command likewise.
-      for words in [["policy", "show", "nope"], ["store", "backup", "-"]] {
+      for words in [["policy", "show", "nope"]] {
         let outcome = try workshop.keyferry(words)
         let name = words.prefix(2).joined(separator: " ")
         #expect(outcome.status == 64 && outcome.errors.contains("\nUsage: keyferry \(name) "), "\(outcome.errors)")
@@ -110,7 +110,7 @@ import Testing
         ["policy", "show", "nonsense"], ["policy", "show", "--yaml", "--markdown"], ["policy", "check"],
         ["check", "gateway.yaml"], ["check", "--config", "x", "--now", "noon"], ["pull", "x"], ["pause"], ["recall"],
         ["quarantine", "show", "x"], ["events", "--limit", "0"], ["events", "--from", "x"], ["preview", "NL"],
-        ["serve", "--port", "x"], ["inspect"], ["store", "backup", "-"], ["init"],
+        ["serve", "--port", "x"], ["inspect"], ["store", "backup"], ["init"],
         ["init", "--region", "nl", "--key-id", "204"],
         ["init", "--region", "NL"], ["init", "--region", "NL", "--key-id", "204", "--url", "keys.example.nl"],
         ["keygen", "-o", "-", "--public-key", "-"], ["keygen", "-o", "-", "--json"],

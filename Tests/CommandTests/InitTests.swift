@@ -143,7 +143,7 @@ import Testing
   }
 
   /// A wrong answer is asked for again, and the end of answers ends the questions.
-  @Test func fiveQuestionsAreAskedOnATerminal() throws {
+  @Test func sixQuestionsAreAskedOnATerminal() throws {
     let script = try #require(Tool(named: "script"))
     let program = try #require(Workshop.program)
     try Workshop.run { workshop in
@@ -154,11 +154,11 @@ import Testing
       }
       #expect(try ask("NL\n\u{4}").status == 64)
       #expect(!workshop.exists("made"))
-      let outcome = try ask("nl\n NL \n204\nnl.example.app\n\nhttps://keys.example.nl\n")
+      let outcome = try ask("nl\n NL \n204\nnl.example.app\n\nhttps://keys.example.nl\n17500000\n")
       #expect(outcome.status == 0, "\(outcome.text)")
       let text = try workshop.text("made/gateway.yaml")
       #expect(text.contains("app: \"nl.example.app\"") && !text.contains("android:"))
-      #expect(text.contains("url: \"https://keys.example.nl\""))
+      #expect(text.contains("url: \"https://keys.example.nl\"") && text.contains("\npopulation: 17500000 "))
     }
   }
 }

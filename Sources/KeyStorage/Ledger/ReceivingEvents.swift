@@ -540,8 +540,12 @@ extension StoredState {
   ) throws -> [TemporaryExposureKey: [ClaimedKey]] {
     let keys = keys.sorted()
     let claims = try claims(about: keys).claims.statedClaims + held(about: keys).map(\.claim)
-    let ours = claims.filter { $0.source.name == door && $0.source.upload != .copy }
-    return Dictionary(grouping: ours, by: \.subject.key).mapValues { $0.map(\.key) }
+    let ours = Dictionary(grouping: claims.filter { $0.source.name == door }, by: \.subject.key)
+    return ours.mapValues { said in
+      // What somebody else uploads of a key does not speak for its owner.
+      let owners = said.filter { $0.source.upload != .copy }
+      return (owners.isEmpty ? said : owners).map(\.key)
+    }
   }
 }
 
