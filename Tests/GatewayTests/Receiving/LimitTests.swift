@@ -107,7 +107,8 @@ import Testing
         var upload = DecodedDocument(keys: [])
         for number in 0..<count {
           var key = ClaimedKey(key: TemporaryExposureKey(high: seed << 40, low: UInt64(number)))
-          let start = IntervalNumber(containing: receiver.now).rawValue / 144 * 144 - 144 * 2
+          // A person has at most three keys of one start.
+          let start = Int64(IntervalNumber(containing: receiver.now).rawValue) / 144 * 144 - 144 * Int64(2 + number / 3)
           (key.rollingStart, key.rollingPeriod) = (Int32(clamping: start), 144)
           upload.keys.append(key)
         }
