@@ -12,7 +12,7 @@ var strict: [SwiftSetting] = [
   .enableUpcomingFeature("MemberImportVisibility"),
   .treatAllWarnings(as: Context.environment["CI"] == nil ? .warning : .error),
 ]
-// Nobody debugs what CI builds. The package manager puts its own `-g` behind; the front end takes the last word.
+// CI needs no debug information. SwiftPM adds `-g` for the driver, and the front end obeys the flag that it gets last.
 if Context.environment["CI"] != nil { strict.append(.unsafeFlags(["-Xfrontend", "-gnone"])) }
 
 /// Packages that only the gateway and the program need are used where this trait is on, and resolved only then. It is on by

@@ -25,7 +25,7 @@ package enum FaultFile {
     for writer in Writer.allCases {
       let path = writer.path(in: folder)
       var status = stat()
-      // Without the file nobody runs; one of another version, or half of one, is written again within seconds.
+      // Without the file no process runs; the process soon replaces a file that cannot be decoded.
       guard stat(path, &status) == 0, time(nil) - status.st_mtim.tv_sec < memory, status.st_size <= byteLimit,
         let data = try? Data(contentsOf: URL(filePath: path)),
         let faults = try? JSONDecoder().decode([StandingFault].self, from: data)
@@ -77,7 +77,7 @@ package struct FaultWatch: Service {
       let now = ContinuousClock.now
       if looked.map({ now - $0 >= Self.refresh }) ?? true {
         looked = now
-        // Where the store cannot be read, whoever needs it says so.
+        // If the store cannot be read, the services that need it report that.
         if let faults = try? await stored() { known.faults.withLock { $0 = faults } }
       }
       let faults = live()
