@@ -37,13 +37,13 @@ public struct P256PublicKey: Hashable, Sendable {
 
   /// - Parameter der: a SubjectPublicKeyInfo (RFC 5280, RFC 5480).
   public init(spki der: some Collection<UInt8>) throws(KeyFault) {
-    var outer = DERReader(der)
-    var info = DERReader(try outer.read(DERReader.Tag.sequence, "the SubjectPublicKeyInfo"))
+    var outer = ASN1Reader(der)
+    var info = ASN1Reader(try outer.read(ASN1Reader.Tag.sequence, "the SubjectPublicKeyInfo"))
     guard outer.rest.isEmpty else {
       throw KeyFault(.malformed, "\(outer.rest.count) bytes follow the SubjectPublicKeyInfo")
     }
-    try Self.requireP256(algorithm: info.read(DERReader.Tag.sequence, "the algorithm"))
-    let bits = try info.read(DERReader.Tag.bitString, "the public key")
+    try Self.requireP256(algorithm: info.read(ASN1Reader.Tag.sequence, "the algorithm"))
+    let bits = try info.read(ASN1Reader.Tag.bitString, "the public key")
     guard info.rest.isEmpty else { throw KeyFault(.malformed, "\(info.rest.count) bytes follow the public key") }
     guard bits.first == 0 else { throw KeyFault(.malformed, "the public key is not a whole number of bytes") }
     try self.init(x963: bits.dropFirst())
@@ -63,7 +63,7 @@ public struct P256PublicKey: Hashable, Sendable {
     guard digits.count <= 4096, let bytes = Data(base64Encoded: Data(digits)), !bytes.isEmpty else {
       throw KeyFault(.notBase64, "neither a PEM block nor base64")
     }
-    if bytes.first == DERReader.Tag.sequence {
+    if bytes.first == ASN1Reader.Tag.sequence {
       try self.init(spki: bytes)
     } else {
       try self.init(x963: bytes)
@@ -101,8 +101,8 @@ public struct P256PublicKey: Hashable, Sendable {
 
   /// Refuses an AlgorithmIdentifier (RFC 5480) of anything but a P-256 key.
   static func requireP256(algorithm identifier: ArraySlice<UInt8>) throws(KeyFault) {
-    var reader = DERReader(identifier)
-    let algorithm = try reader.read(DERReader.Tag.objectIdentifier, "the algorithm's identifier")
+    var reader = ASN1Reader(identifier)
+    let algorithm = try reader.read(ASN1Reader.Tag.objectIdentifier, "the algorithm's identifier")
     guard algorithm.elementsEqual(ObjectIdentifier.ecPublicKey) else {
       let name = ObjectIdentifier.name(algorithm)
       throw KeyFault(.unsupportedAlgorithm, "a key for \(name), only ECDSA on P-256 is allowed")
@@ -111,11 +111,11 @@ public struct P256PublicKey: Hashable, Sendable {
   }
 
   /// Refuses the next element unless it names the curve P-256.
-  static func requireP256(curve reader: inout DERReader) throws(KeyFault) {
-    guard reader.nextTag != DERReader.Tag.sequence else {
+  static func requireP256(curve reader: inout ASN1Reader) throws(KeyFault) {
+    guard reader.nextTag != ASN1Reader.Tag.sequence else {
       throw KeyFault(.unsupportedCurve, "a curve spelled out in numbers, only the named curve P-256 is allowed")
     }
-    let curve = try reader.read(DERReader.Tag.objectIdentifier, "the curve's identifier")
+    let curve = try reader.read(ASN1Reader.Tag.objectIdentifier, "the curve's identifier")
     guard curve.elementsEqual(ObjectIdentifier.p256) else {
       throw KeyFault(.unsupportedCurve, "curve \(ObjectIdentifier.name(curve)), only P-256 is allowed")
     }

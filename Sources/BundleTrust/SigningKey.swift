@@ -63,22 +63,22 @@ public struct SigningKey: Sendable {
   }
 
   private static func key(pkcs8 der: [UInt8]) throws(KeyFault) -> P256.Signing.PrivateKey {
-    var outer = DERReader(der)
-    var info = DERReader(try outer.read(DERReader.Tag.sequence, "the PrivateKeyInfo"))
-    _ = try info.read(DERReader.Tag.integer, "the version")
-    try P256PublicKey.requireP256(algorithm: info.read(DERReader.Tag.sequence, "the algorithm"))
-    return try key(sec1: info.read(DERReader.Tag.octetString, "the private key"), curveIsKnown: true)
+    var outer = ASN1Reader(der)
+    var info = ASN1Reader(try outer.read(ASN1Reader.Tag.sequence, "the PrivateKeyInfo"))
+    _ = try info.read(ASN1Reader.Tag.integer, "the version")
+    try P256PublicKey.requireP256(algorithm: info.read(ASN1Reader.Tag.sequence, "the algorithm"))
+    return try key(sec1: info.read(ASN1Reader.Tag.octetString, "the private key"), curveIsKnown: true)
   }
 
   private static func key(
     sec1 der: ArraySlice<UInt8>, curveIsKnown: Bool
   ) throws(KeyFault) -> P256.Signing.PrivateKey {
-    var outer = DERReader(der)
-    var sequence = DERReader(try outer.read(DERReader.Tag.sequence, "the ECPrivateKey"))
-    _ = try sequence.read(DERReader.Tag.integer, "the version")
-    let octets = try sequence.read(DERReader.Tag.octetString, "the private number")
-    if sequence.nextTag == DERReader.Tag.context0 {
-      var parameters = DERReader(try sequence.read(DERReader.Tag.context0, "the parameters"))
+    var outer = ASN1Reader(der)
+    var sequence = ASN1Reader(try outer.read(ASN1Reader.Tag.sequence, "the ECPrivateKey"))
+    _ = try sequence.read(ASN1Reader.Tag.integer, "the version")
+    let octets = try sequence.read(ASN1Reader.Tag.octetString, "the private number")
+    if sequence.nextTag == ASN1Reader.Tag.context0 {
+      var parameters = ASN1Reader(try sequence.read(ASN1Reader.Tag.context0, "the parameters"))
       try P256PublicKey.requireP256(curve: &parameters)
     } else if !curveIsKnown {
       throw KeyFault(.malformed, "the key does not name its curve")
@@ -90,9 +90,9 @@ public struct SigningKey: Sendable {
     guard let key = try? P256.Signing.PrivateKey(rawRepresentation: scalar) else {
       throw KeyFault(.invalidKey, "the private number is zero or not below the order of the curve")
     }
-    if sequence.nextTag == DERReader.Tag.context1 {
-      var optional = DERReader(try sequence.read(DERReader.Tag.context1, "the public half"))
-      let bits = try optional.read(DERReader.Tag.bitString, "the public half")
+    if sequence.nextTag == ASN1Reader.Tag.context1 {
+      var optional = ASN1Reader(try sequence.read(ASN1Reader.Tag.context1, "the public half"))
+      let bits = try optional.read(ASN1Reader.Tag.bitString, "the public half")
       guard try P256PublicKey(x963: bits.dropFirst()) == P256PublicKey(key.publicKey) else {
         throw KeyFault(.invalidKey, "the public half does not belong to the private number")
       }

@@ -36,10 +36,10 @@ struct SpelledSignature {
 
   private init(der signature: [UInt8]) throws(KeyFault) {
     var doubts: [String] = []
-    var outer = DERReader(signature)
-    var sequence = DERReader(try outer.read(DERReader.Tag.sequence, "the signature"))
-    let r = try Self.scalar(sequence.read(DERReader.Tag.integer, "r"), "r", &doubts)
-    let s = try Self.scalar(sequence.read(DERReader.Tag.integer, "s"), "s", &doubts)
+    var outer = ASN1Reader(signature)
+    var sequence = ASN1Reader(try outer.read(ASN1Reader.Tag.sequence, "the signature"))
+    let r = try Self.scalar(sequence.read(ASN1Reader.Tag.integer, "r"), "r", &doubts)
+    let s = try Self.scalar(sequence.read(ASN1Reader.Tag.integer, "s"), "s", &doubts)
     if !sequence.rest.isEmpty { doubts.append("\(sequence.rest.count) bytes follow s") }
     if !outer.rest.isEmpty { doubts.append("\(outer.rest.count) bytes follow the signature") }
     if outer.hasNonMinimalLength || sequence.hasNonMinimalLength {

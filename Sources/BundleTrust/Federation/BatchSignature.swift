@@ -67,7 +67,7 @@ package struct BatchSignature: Hashable, Sendable {
     guard bytes.count <= Self.maximumLength else {
       throw Fault(.decode, "\(bytes.count) bytes of CMS, at most \(Self.maximumLength) are read")
     }
-    do throws(BERReader.Fault) {
+    do throws(KeyFault) {
       let envelope = try Envelope(bytes)
       self.bytes = bytes
       version = envelope.version
@@ -77,7 +77,7 @@ package struct BatchSignature: Hashable, Sendable {
       var signers: [Signer] = []
       for signer in envelope.signers { signers.append(try Signer(signer)) }
       self.signers = signers
-      if let refusal = Self.refusal(of: envelope, signers) { throw BERReader.Fault(reason: refusal) }
+      if let refusal = Self.refusal(of: envelope, signers) { throw KeyFault(.malformed, refusal) }
     } catch {
       throw Fault(.decode, "no CMS signature: \(error.reason)")
     }
@@ -177,26 +177,26 @@ private struct AlgorithmIdentifier {
   /// `nil` for absent.
   let parameters: ArraySlice<UInt8>?
 
-  init(_ content: ArraySlice<UInt8>, _ name: String) throws(BERReader.Fault) {
-    var reader = BERReader(content)
-    identifier = try reader.read(BERReader.Tag.objectIdentifier, name)
+  init(_ content: ArraySlice<UInt8>, _ name: String) throws(KeyFault) {
+    var reader = ASN1Reader(content, .basic)
+    identifier = try reader.read(ASN1Reader.Tag.objectIdentifier, name)
     parameters = reader.rest.isEmpty ? nil : try reader.next("the parameters of \(name)").whole
     try reader.finish(name)
   }
 
-  func requirePlain(_ name: String) throws(BERReader.Fault) {
+  func requirePlain(_ name: String) throws(KeyFault) {
     guard parameters == nil || parameters == [0x05, 0x00] else {
-      throw BERReader.Fault(reason: "\(name) has parameters, allowed is none")
+      throw KeyFault(.malformed, "\(name) has parameters, allowed is none")
     }
   }
 
-  static func digest(_ content: ArraySlice<UInt8>) throws(BERReader.Fault) -> DigestAlgorithm {
+  static func digest(_ content: ArraySlice<UInt8>) throws(KeyFault) -> DigestAlgorithm {
     let algorithm = try AlgorithmIdentifier(content, "the digest algorithm")
     try algorithm.requirePlain("the digest algorithm")
     return DigestAlgorithm(identifier: algorithm.identifier)
   }
 
-  static func signature(_ content: ArraySlice<UInt8>) throws(BERReader.Fault) -> SignatureAlgorithm {
+  static func signature(_ content: ArraySlice<UInt8>) throws(KeyFault) -> SignatureAlgorithm {
     let algorithm = try AlgorithmIdentifier(content, "the signature algorithm")
     let named = SignatureAlgorithm(identifier: algorithm.identifier)
     // Those of PSS say which digests it uses; it is refused by name later on.
@@ -220,81 +220,81 @@ private struct Envelope {
   /// More certificates or signers than anybody has a use for.
   private static let maximumParts = 16
 
-  init(_ bytes: [UInt8]) throws(BERReader.Fault) {
-    var outer = BERReader(bytes[...])
-    var info = BERReader(try outer.read(BERReader.Tag.sequence, "the ContentInfo"))
+  init(_ bytes: [UInt8]) throws(KeyFault) {
+    var outer = ASN1Reader(bytes[...], .basic)
+    var info = ASN1Reader(try outer.read(ASN1Reader.Tag.sequence, "the ContentInfo"), .basic)
     try outer.finish("the signature")
-    let type = try info.read(BERReader.Tag.objectIdentifier, "the content type")
+    let type = try info.read(ASN1Reader.Tag.objectIdentifier, "the content type")
     guard type.elementsEqual(signedDataIdentifier) else {
-      throw BERReader.Fault(reason: "content type \(ObjectIdentifier.name(type)), allowed is signedData")
+      throw KeyFault(.malformed, "content type \(ObjectIdentifier.name(type)), allowed is signedData")
     }
-    var wrapper = BERReader(try info.read(BERReader.Tag.context0, "the content"))
+    var wrapper = ASN1Reader(try info.read(ASN1Reader.Tag.context0, "the content"), .basic)
     try info.finish("the ContentInfo")
-    var data = BERReader(try wrapper.read(BERReader.Tag.sequence, "the SignedData"))
+    var data = ASN1Reader(try wrapper.read(ASN1Reader.Tag.sequence, "the SignedData"), .basic)
     try wrapper.finish("the content")
 
-    version = try Self.number(data.read(BERReader.Tag.integer, "the version of the SignedData"))
-    digests = try Self.digests(data.read(BERReader.Tag.set, "the digest algorithms"))
-    content = try Self.content(data.read(BERReader.Tag.sequence, "the encapsulated content"))
-    if data.nextTag == BERReader.Tag.context0 {
-      var list = BERReader(try data.read(BERReader.Tag.context0, "the certificates"))
+    version = try Self.number(data.read(ASN1Reader.Tag.integer, "the version of the SignedData"))
+    digests = try Self.digests(data.read(ASN1Reader.Tag.set, "the digest algorithms"))
+    content = try Self.content(data.read(ASN1Reader.Tag.sequence, "the encapsulated content"))
+    if data.nextTag == ASN1Reader.Tag.context0 {
+      var list = ASN1Reader(try data.read(ASN1Reader.Tag.context0, "the certificates"), .basic)
       while !list.rest.isEmpty {
-        let certificate = try list.readElement(BERReader.Tag.sequence, "a certificate")
+        let certificate = try list.readElement(ASN1Reader.Tag.sequence, "a certificate")
         guard certificates.count < Self.maximumParts else {
-          throw BERReader.Fault(reason: "more than \(Self.maximumParts) certificates")
+          throw KeyFault(.malformed, "more than \(Self.maximumParts) certificates")
         }
         certificates.append(Array(certificate.whole))
       }
     }
-    if data.nextTag == BERReader.Tag.context1 {
+    if data.nextTag == ASN1Reader.Tag.context1 {
       hasRevocationLists = true
       _ = try data.next("the revocation lists")
     }
-    var list = BERReader(try data.read(BERReader.Tag.set, "the signers"))
+    var list = ASN1Reader(try data.read(ASN1Reader.Tag.set, "the signers"), .basic)
     try data.finish("the SignedData")
     while !list.rest.isEmpty {
       guard signers.count < Self.maximumParts else {
-        throw BERReader.Fault(reason: "more than \(Self.maximumParts) signers")
+        throw KeyFault(.malformed, "more than \(Self.maximumParts) signers")
       }
-      signers.append(try list.read(BERReader.Tag.sequence, "a signer"))
+      signers.append(try list.read(ASN1Reader.Tag.sequence, "a signer"))
     }
   }
 
-  static func number(_ content: ArraySlice<UInt8>) throws(BERReader.Fault) -> Int {
+  static func number(_ content: ArraySlice<UInt8>) throws(KeyFault) -> Int {
     guard content.count == 1, let number = content.first, number < 0x80 else {
-      throw BERReader.Fault(reason: "a version 0x\(hexadecimal(content.prefix(8))), expected a small number")
+      throw KeyFault(.malformed, "a version 0x\(hexadecimal(content.prefix(8))), expected a small number")
     }
     return Int(number)
   }
 
-  private static func digests(_ content: ArraySlice<UInt8>) throws(BERReader.Fault) -> [DigestAlgorithm] {
+  private static func digests(_ content: ArraySlice<UInt8>) throws(KeyFault) -> [DigestAlgorithm] {
     var digests: [DigestAlgorithm] = []
-    var list = BERReader(content)
+    var list = ASN1Reader(content, .basic)
     while !list.rest.isEmpty {
-      guard digests.count < maximumParts else { throw BERReader.Fault(reason: "more than \(maximumParts) digests") }
-      digests.append(try AlgorithmIdentifier.digest(list.read(BERReader.Tag.sequence, "a digest algorithm")))
+      guard digests.count < maximumParts else { throw KeyFault(.malformed, "more than \(maximumParts) digests") }
+      digests.append(try AlgorithmIdentifier.digest(list.read(ASN1Reader.Tag.sequence, "a digest algorithm")))
     }
     return digests
   }
 
-  private static func content(_ encapsulated: ArraySlice<UInt8>) throws(BERReader.Fault) -> [UInt8]? {
-    var reader = BERReader(encapsulated)
-    let type = try reader.read(BERReader.Tag.objectIdentifier, "the type of what is signed")
+  private static func content(_ encapsulated: ArraySlice<UInt8>) throws(KeyFault) -> [UInt8]? {
+    var reader = ASN1Reader(encapsulated, .basic)
+    let type = try reader.read(ASN1Reader.Tag.objectIdentifier, "the type of what is signed")
     guard type.elementsEqual(dataIdentifier) else {
-      throw BERReader.Fault(reason: "what is signed has type \(ObjectIdentifier.name(type)), allowed is data")
+      throw KeyFault(.malformed, "what is signed has type \(ObjectIdentifier.name(type)), allowed is data")
     }
     guard !reader.rest.isEmpty else { return nil }
-    var inner = BERReader(try reader.read(BERReader.Tag.context0, "the attached content"))
+    var inner = ASN1Reader(try reader.read(ASN1Reader.Tag.context0, "the attached content"), .basic)
     try reader.finish("the encapsulated content")
     var bytes: [UInt8] = []
     // In BER a string may come in pieces.
-    if inner.nextTag == BERReader.Tag.constructedOctetString {
-      var pieces = BERReader(try inner.next("the attached content").content)
+    if inner.nextTag == ASN1Reader.Tag.constructedOctetString {
+      var pieces = ASN1Reader(try inner.next("the attached content").content, .basic)
       while !pieces.rest.isEmpty {
-        bytes += try pieces.read(BERReader.Tag.octetString, "a piece of the attached content")
+        bytes += try pieces.read(ASN1Reader.Tag.octetString, "a piece of the attached content")
       }
     } else {
-      bytes = Array(try inner.read(BERReader.Tag.octetString, "the attached content"))
+      bytes = Array(try inner.read(ASN1Reader.Tag.octetString, "the attached content"))
     }
     try inner.finish("the attached content")
     return bytes
@@ -302,29 +302,29 @@ private struct Envelope {
 }
 
 extension BatchSignature.Signer {
-  fileprivate init(_ content: ArraySlice<UInt8>) throws(BERReader.Fault) {
-    var reader = BERReader(content)
-    version = try Envelope.number(reader.read(BERReader.Tag.integer, "a signer's version"))
+  fileprivate init(_ content: ArraySlice<UInt8>) throws(KeyFault) {
+    var reader = ASN1Reader(content, .basic)
+    version = try Envelope.number(reader.read(ASN1Reader.Tag.integer, "a signer's version"))
     let name = try reader.next("a signer's name")
     switch name.tag {
-    case BERReader.Tag.sequence: isNamedByKey = false
-    case BERReader.Tag.primitiveContext0: isNamedByKey = true
-    default: throw BERReader.Fault(reason: "a signer's name has tag 0x\(hexadecimal([name.tag]))")
+    case ASN1Reader.Tag.sequence: isNamedByKey = false
+    case ASN1Reader.Tag.primitiveContext0: isNamedByKey = true
+    default: throw KeyFault(.malformed, "a signer's name has tag 0x\(hexadecimal([name.tag]))")
     }
-    let digestContent = try reader.read(BERReader.Tag.sequence, "a signer's digest algorithm")
+    let digestContent = try reader.read(ASN1Reader.Tag.sequence, "a signer's digest algorithm")
     digest = try AlgorithmIdentifier.digest(digestContent)
     var found = FoundAttributes()
-    let hasAttributes = reader.nextTag == BERReader.Tag.context0
+    let hasAttributes = reader.nextTag == ASN1Reader.Tag.context0
     if hasAttributes {
-      found = try FoundAttributes(reader.read(BERReader.Tag.context0, "the signed attributes"))
+      found = try FoundAttributes(reader.read(ASN1Reader.Tag.context0, "the signed attributes"))
     }
-    let signatureContent = try reader.read(BERReader.Tag.sequence, "a signer's signature algorithm")
+    let signatureContent = try reader.read(ASN1Reader.Tag.sequence, "a signer's signature algorithm")
     signatureAlgorithm = try AlgorithmIdentifier.signature(signatureContent)
     let signature = try reader.next("the signature")
-    guard signature.tag == BERReader.Tag.octetString || signature.tag == BERReader.Tag.constructedOctetString else {
-      throw BERReader.Fault(reason: "the signature has tag 0x\(hexadecimal([signature.tag])), expected an octet string")
+    guard signature.tag == ASN1Reader.Tag.octetString || signature.tag == ASN1Reader.Tag.constructedOctetString else {
+      throw KeyFault(.malformed, "the signature has tag 0x\(hexadecimal([signature.tag])), expected an octet string")
     }
-    if reader.nextTag == BERReader.Tag.context1 { _ = try reader.next("the unsigned attributes") }
+    if reader.nextTag == ASN1Reader.Tag.context1 { _ = try reader.next("the unsigned attributes") }
     try reader.finish("a signer")
     guard hasAttributes else {
       attributes = nil
@@ -332,13 +332,13 @@ extension BatchSignature.Signer {
     }
     if let protection = found.protection, protection.digest != digestContent || protection.signature != signatureContent
     {
-      throw BERReader.Fault(reason: "the algorithms are not those that were signed (RFC 6211)")
+      throw KeyFault(.malformed, "the algorithms are not those that were signed (RFC 6211)")
     }
     guard found.isOfData else {
-      throw BERReader.Fault(reason: "the signed attributes do not say that data was signed (contentType)")
+      throw KeyFault(.malformed, "the signed attributes do not say that data was signed (contentType)")
     }
     guard let messageDigest = found.messageDigest else {
-      throw BERReader.Fault(reason: "the signed attributes have no messageDigest")
+      throw KeyFault(.malformed, "the signed attributes have no messageDigest")
     }
     attributes = BatchSignature.Attributes(messageDigest: messageDigest, signingTime: found.signingTime)
   }
@@ -355,25 +355,25 @@ private struct FoundAttributes {
 
   init() {}
 
-  init(_ content: ArraySlice<UInt8>) throws(BERReader.Fault) {
+  init(_ content: ArraySlice<UInt8>) throws(KeyFault) {
     var seen: Set<ArraySlice<UInt8>> = []
-    var list = BERReader(content)
+    var list = ASN1Reader(content, .basic)
     while !list.rest.isEmpty {
-      var attribute = BERReader(try list.read(BERReader.Tag.sequence, "a signed attribute"))
-      let type = try attribute.read(BERReader.Tag.objectIdentifier, "the type of a signed attribute")
+      var attribute = ASN1Reader(try list.read(ASN1Reader.Tag.sequence, "a signed attribute"), .basic)
+      let type = try attribute.read(ASN1Reader.Tag.objectIdentifier, "the type of a signed attribute")
       guard seen.insert(type).inserted else {
-        throw BERReader.Fault(reason: "the signed attribute \(ObjectIdentifier.name(type)) stands twice")
+        throw KeyFault(.malformed, "the signed attribute \(ObjectIdentifier.name(type)) stands twice")
       }
-      var values = BERReader(try attribute.read(BERReader.Tag.set, "the values of a signed attribute"))
+      var values = ASN1Reader(try attribute.read(ASN1Reader.Tag.set, "the values of a signed attribute"), .basic)
       try attribute.finish("a signed attribute")
       guard type.starts(with: Self.pkcs9), type.count == 9 else { continue }
       switch type.last {
       case 3:
-        let value = try values.read(BERReader.Tag.objectIdentifier, "the signed content type")
+        let value = try values.read(ASN1Reader.Tag.objectIdentifier, "the signed content type")
         isOfData = value.elementsEqual(dataIdentifier)
-      case 4: messageDigest = Array(try values.read(BERReader.Tag.octetString, "the message digest"))
+      case 4: messageDigest = Array(try values.read(ASN1Reader.Tag.octetString, "the message digest"))
       case 5: signingTime = try Self.time(values.next("the signing time"))
-      case 52: protection = try Self.protection(values.read(BERReader.Tag.sequence, "the algorithms' protection"))
+      case 52: protection = try Self.protection(values.read(ASN1Reader.Tag.sequence, "the algorithms' protection"))
       default: continue
       }
       try values.finish("a signed attribute of one value")
@@ -381,22 +381,22 @@ private struct FoundAttributes {
   }
 
   /// UTCTime or GeneralizedTime in UTC with seconds, as RFC 5652, 11.3 asks for.
-  private static func time(_ element: BERReader.Element) throws(BERReader.Fault) -> Instant {
+  private static func time(_ element: ASN1Reader.Element) throws(KeyFault) -> Instant {
     let text = String(decoding: element.content, as: UTF8.self)
-    let isShort = element.tag == BERReader.Tag.utcTime
-    guard isShort || element.tag == BERReader.Tag.generalizedTime, text.utf8.last == UInt8(ascii: "Z") else {
-      throw BERReader.Fault(reason: "a signing time \(quoted(text)), expected a time in UTC")
+    let isShort = element.tag == ASN1Reader.Tag.utcTime
+    guard isShort || element.tag == ASN1Reader.Tag.generalizedTime, text.utf8.last == UInt8(ascii: "Z") else {
+      throw KeyFault(.malformed, "a signing time \(quoted(text)), expected a time in UTC")
     }
     let digits = text.utf8.dropLast().map { Int64($0) - 48 }
     let yearDigits = isShort ? 2 : 4
     guard digits.count == yearDigits + 10, digits.allSatisfy({ (0...9).contains($0) }) else {
-      throw BERReader.Fault(reason: "a signing time \(quoted(text)), expected digits down to the second and Z")
+      throw KeyFault(.malformed, "a signing time \(quoted(text)), expected digits down to the second and Z")
     }
     func pair(_ place: Int) -> Int64 { digits[yearDigits + 2 * place] * 10 + digits[yearDigits + 2 * place + 1] }
     var year = digits[..<yearDigits].reduce(0) { $0 * 10 + $1 }
     if isShort { year += year < 50 ? 2000 : 1900 }
     guard let day = Day(year: year, month: pair(0), day: pair(1)), pair(2) < 24, pair(3) < 60, pair(4) < 61 else {
-      throw BERReader.Fault(reason: "a signing time \(quoted(text)) that does not exist")
+      throw KeyFault(.malformed, "a signing time \(quoted(text)) that does not exist")
     }
     return Instant(secondsSince1970: day.start.secondsSince1970 + pair(2) * 3600 + pair(3) * 60 + pair(4))
   }
@@ -404,10 +404,10 @@ private struct FoundAttributes {
   /// CMSAlgorithmProtection (RFC 6211): the algorithms once more, where they are signed.
   private static func protection(
     _ content: ArraySlice<UInt8>
-  ) throws(BERReader.Fault) -> (digest: ArraySlice<UInt8>, signature: ArraySlice<UInt8>) {
-    var reader = BERReader(content)
-    let digest = try reader.read(BERReader.Tag.sequence, "the protected digest algorithm")
-    let signature = try reader.read(BERReader.Tag.context1, "the protected signature algorithm")
+  ) throws(KeyFault) -> (digest: ArraySlice<UInt8>, signature: ArraySlice<UInt8>) {
+    var reader = ASN1Reader(content, .basic)
+    let digest = try reader.read(ASN1Reader.Tag.sequence, "the protected digest algorithm")
+    let signature = try reader.read(ASN1Reader.Tag.context1, "the protected signature algorithm")
     try reader.finish("the algorithms' protection")
     return (digest, signature)
   }
