@@ -224,7 +224,7 @@ extension QuarantineCommand {
       commandName: "raise", abstract: "Raise today's limit of new keys for one source or upload endpoint.",
       discussion: """
         Up to so many new keys of each origin are taken from the source until the day ends (UTC); tomorrow its policy \
-        counts again. A gateway that runs takes them from its next upload or pull on. Keys that are held already stay held: \
+        counts again. Where the policy allows more, the policy counts. A gateway that runs takes them from its next upload or pull on. Keys that are held already stay held: \
         keyferry quarantine retry admits them.
 
         Examples:
