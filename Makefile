@@ -22,7 +22,7 @@ package = interop/package/build --program $(program) --output build/package
 bench = KEYFERRY="$$($(release) --show-bin-path)/keyferry" swift run --package-path Benchmarks --configuration release bench
 documented := ExposureKeys KeyFormats BundleTrust KeyFiles KeyferryClient
 
-.PHONY: demo test must-not-compile optimizes formats-alone sample-call-sites build release format lint bench bench-quick peers instructions fuzz kills replicas simulate federation docs pictures licences man dist deb image packaging bookworm clone deploy-compose install completions clean help packages
+.PHONY: demo test must-not-compile formats-alone sample-call-sites build release format lint bench bench-quick peers instructions fuzz kills replicas simulate federation docs pictures licences man dist deb image packaging bookworm clone deploy-compose install completions clean help packages
 
 demo: packages ## run three regional servers, a gateway between them, an app that crosses borders, and a monitor that catches a changed bundle
 	swift build --product keyferry
@@ -35,10 +35,6 @@ test: packages ## run the tests; TEST=NAME runs those that match, KEYFERRY_LONG=
 must-not-compile: packages ## show that some mistakes do not compile
 	swift build
 	Tests/MustNotCompile/run
-
-optimizes: packages ## show that the optimizer takes our modules, which tests are built without
-	swift build
-	Tests/Optimizes/run
 
 formats-alone: packages ## show that who uses the formats alone resolves none of the gateway's packages
 	Tests/FormatsAlone/run
@@ -113,9 +109,8 @@ deb: packages release ## make a Debian package of the same in build/package
 image: packages release ## make an OCI image of the same, as a folder and as a tar, in build/package; no Docker is needed
 	$(package) image
 
-packaging: packages ## show that packages are the same bytes twice, and that what is in them runs
-	swift build --product keyferry
-	Tests/Package/run
+packaging: packages release ## show that packages are the same bytes twice, and that what is in them runs
+	Tests/Package/run $(program)
 
 bookworm: deb ## install the Debian package on a bare Debian 12, and type the auditor's tutorial there; needs root, debootstrap and a mirror
 	Tests/Package/bookworm "$$(ls -t build/package/keyferry_*.deb | head -n 1)"
