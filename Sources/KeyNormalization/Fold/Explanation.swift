@@ -116,10 +116,12 @@ extension BeliefJudge {
       case .publish(let together): together
       case .leaveOut: nil
       }
+    // Anybody may make claims about a key, and many of them: each is looked up in constant time.
+    let (copies, others) = (Set(deciding.copies), Set(deciding.claims))
     let lines = said.map { claim in
-      let isCopy = deciding.copies.contains(claim)
+      let isCopy = copies.contains(claim)
       var standing = Explanation.Line.Standing.setAside
-      if isCopy || deciding.claims.contains(claim),
+      if isCopy || others.contains(claim),
         let heard = heard[Speaker(origin: claim.origin, isCopy: isCopy)]
       {
         standing = self.standing(of: claim, heard.opinion, heard.verdict, hearing, together)
