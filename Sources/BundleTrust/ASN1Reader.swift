@@ -1,3 +1,5 @@
+internal import ExposureKeys
+
 /// Reads ASN.1 one element after another, and copies nothing.
 ///
 /// SwiftASN1 refuses what a report must describe: bytes behind an element, and a length that takes more bytes than it needs.
@@ -59,7 +61,8 @@ struct ASN1Reader {
   mutating func readElement(_ tag: UInt8, _ name: String) throws(KeyFault) -> Element {
     guard let found = rest.first else { throw KeyFault(.malformed, "ends before \(name)") }
     guard found == tag else {
-      throw KeyFault(.malformed, "\(name) has tag 0x\(hexadecimal([found])), expected 0x\(hexadecimal([tag]))")
+      throw KeyFault(
+        .malformed, "\(name) has tag 0x\(Hexadecimal.encode([found])), expected 0x\(Hexadecimal.encode([tag]))")
     }
     return try next(name)
   }

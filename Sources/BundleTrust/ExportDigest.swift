@@ -1,4 +1,5 @@
 internal import Crypto
+internal import ExposureKeys
 
 #if canImport(FoundationEssentials)
   internal import FoundationEssentials
@@ -67,21 +68,11 @@ public struct ExportDigests: Hashable, Sendable {
   public var bodyBytes: [UInt8]? { body.map(Array.init) }
 
   /// The file's digest in lower-case hexadecimal.
-  public var hexadecimal: String { BundleTrust.hexadecimal(file) }
+  public var hexadecimal: String { Hexadecimal.encode(file) }
 
   /// The file's digest as the exposure log of an iPhone shows it.
   public var uppercaseHexadecimal: String { hexadecimal.uppercased() }
 
   /// The file's digest as the exposure log of an Android phone shows it: standard base64, padded.
-  public var base64: String { Data(file).base64EncodedString() }
-}
-
-func hexadecimal(_ bytes: some Sequence<UInt8>) -> String {
-  let digits = Array("0123456789abcdef".utf8)
-  var text: [UInt8] = []
-  for byte in bytes {
-    text.append(digits[Int(byte >> 4)])
-    text.append(digits[Int(byte & 15)])
-  }
-  return String(decoding: text, as: UTF8.self)
+  public var base64: String { Base64.encode(Array(file)) }
 }

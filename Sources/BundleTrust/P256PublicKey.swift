@@ -1,4 +1,5 @@
 internal import Crypto
+internal import ExposureKeys
 
 #if canImport(FoundationEssentials)
   internal import FoundationEssentials
@@ -93,7 +94,7 @@ public struct P256PublicKey: Hashable, Sendable {
   public var pem: String { PEMBlock.text("PUBLIC KEY", spki) }
 
   /// SHA-256 of ``spki`` in lower-case hexadecimal: the key's name where ids repeat.
-  public var fingerprint: String { hexadecimal(SHA256.hash(data: key.derRepresentation)) }
+  public var fingerprint: String { Hexadecimal.encode(SHA256.hash(data: key.derRepresentation)) }
 
   public static func == (left: Self, right: Self) -> Bool { left.x963 == right.x963 }
 

@@ -1,3 +1,5 @@
+internal import ExposureKeys
+
 /// A JSON value, as far as a key ring and a federation's trust must tell them apart. Members keep their order, so that faults are reported in
 /// the order of the text.
 enum RingJSON {
@@ -148,13 +150,11 @@ private struct RingJSONReader {
   }
 
   private mutating func codeUnit() throws(KeyFault) -> UInt16 {
-    let digits = bytes[position...].prefix(4)
-    let isHexadecimal = digits.count == 4 && digits.allSatisfy { Unicode.Scalar($0).properties.isASCIIHexDigit }
-    guard isHexadecimal, let unit = UInt16(String(decoding: digits, as: UTF8.self), radix: 16) else {
+    guard let unit = Hexadecimal.decode(bytes[position...].prefix(4)), unit.count == 2 else {
       throw fault("expected four hexadecimal digits")
     }
     position += 4
-    return unit
+    return UInt16(unit[0]) << 8 | UInt16(unit[1])
   }
 
   private mutating func number() throws(KeyFault) {

@@ -54,10 +54,7 @@ public struct TemporaryExposureKey: Hashable, Comparable, Sendable, BitwiseCopya
   }
 
   /// Thirty-two lower-case hexadecimal digits.
-  public var hex: String {
-    let digits = Array("0123456789abcdef".utf8)
-    return String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
-  }
+  public var hex: String { Hexadecimal.encode(bytes) }
 
   @inlinable
   public static func < (left: Self, right: Self) -> Bool {

@@ -179,7 +179,7 @@ struct RetrievalResponder: Sendable {
         if let name = HTTPField.Name(name) { response.headers[name] = value }
       }
       if isSigned, let signer {
-        let digest = hexadecimal(SHA256.hash(data: [UInt8]()))
+        let digest = Hexadecimal.encode(SHA256.hash(data: [UInt8]()))
         response.headers[.signature] = signer.signature(digest: digest, fields: fields, at: now)
       }
       return response
@@ -229,7 +229,7 @@ struct RetrievalResponder: Sendable {
   }
 
   static func text(_ bytes: [UInt8], _ mediaType: String, cache: LayoutAnswer.Cache) -> Representation {
-    let content = ServedContent(buffer: ByteBuffer(bytes: bytes), digest: hexadecimal(SHA256.hash(data: bytes)))
+    let content = ServedContent(buffer: ByteBuffer(bytes: bytes), digest: Hexadecimal.encode(SHA256.hash(data: bytes)))
     return Representation(.loaded(content), mediaType, cache: cache)
   }
 

@@ -207,7 +207,7 @@ struct Laws {
 
   /// Keys of the simulation are nobody's.
   private func shown(_ subject: KeySubject, _ world: World? = nil) -> String {
-    let key = subject.key.bytes.prefix(4).map { String($0, radix: 16) }.joined()
+    let key = subject.key.hex.prefix(8)
     let said = world?.truth.said[subject].map { said in
       " of \(said.source)/\(said.document), said \(Instant(secondsSince1970: said.time)),"
         + " expired \(Instant(secondsSince1970: said.expiry))"

@@ -173,7 +173,7 @@ final class ForeignServer: Transport {
       }
       if state.mood == .truncated, body.count > 200 { body = Array(body.prefix(body.count / 2)) }
       if status == 200, body.count > 100 { headers.append(.init("ETag", "\"\(sha256(body).prefix(16))\"")) }
-      headers.append(.init("Date", Self.httpDate(machine.truth)))
+      headers.append(.init("Date", HTTPDate.text(Instant(secondsSince1970: machine.truth))))
       return (ResponseHead(status: status, headers: headers, provenHost: ProvenHost(provenByTLS: host)), body)
     }
   }
@@ -259,16 +259,6 @@ final class ForeignServer: Transport {
     let bytes = try signedBundle(keys, by: isForged ? stranger : identity, end: state.publications[indexes[0]].time)
     state.bytes[place] = bytes
     return bytes
-  }
-
-  private static func httpDate(_ seconds: Int64) -> String {
-    let days = seconds / 86_400
-    let names = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"]
-    let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
-    let parts = Day(daysSince1970: days).description.split(separator: "-").compactMap { Int($0) }
-    func two(_ number: Int64) -> String { number < 10 ? "0\(number)" : "\(number)" }
-    let time = [seconds / 3600 % 24, seconds / 60 % 60, seconds % 60].map(two).joined(separator: ":")
-    return "\(names[Int(days % 7)]), \(two(Int64(parts[2]))) \(months[parts[1] - 1]) \(parts[0]) \(time) GMT"
   }
 }
 

@@ -1,3 +1,4 @@
+internal import ExposureKeys
 package import Foundation
 
 /// One scenario in one file: what a document is about, what must come of it, and its bytes.
@@ -213,7 +214,7 @@ extension Vector {
     let head = Array((lines.map { "\($0.name): \($0.value)\n" }.joined() + "\n").utf8)
     switch body {
     case .text: return head + bytes
-    case .hex: return head + Self.lines(bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined(), of: 64)
+    case .hex: return head + Self.lines(Hexadecimal.encode(bytes), of: 64)
     case .base64: return head + Self.lines(Data(bytes).base64EncodedString(), of: 76)
     case .pieces: return head + Array(pieces.map { "\($0)\n" }.joined().utf8)
     }
@@ -242,7 +243,7 @@ extension Vector {
       let isText = bytes.allSatisfy { (0x20..<0x7f).contains($0) } && !bytes.isEmpty
       return isText
         ? repeated + "text " + String(decoding: bytes, as: UTF8.self)
-        : repeated + "hex " + bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+        : repeated + "hex " + Hexadecimal.encode(bytes)
     }
   }
 }

@@ -1,4 +1,5 @@
 internal import BundleTrust
+internal import ExposureKeys
 internal import Glibc
 package import KeyFormats
 internal import KeyIntake
@@ -130,8 +131,7 @@ package final class ArchiveWriter {
   }
 
   private static func begin(_ folder: ArchiveFolder, _ willDo: (Step, String) throws -> Void) throws {
-    let name = (0..<2).map { _ in String(UInt64.random(in: .min ... .max), radix: 16) }
-      .map { String(repeating: "0", count: 16 - $0.utf8.count) + $0 }.joined()
+    let name = Hexadecimal.encode((0..<16).map { _ in UInt8.random(in: .min ... .max) })
     let origin = ArchiveCheckpoint.prefix + name
     let empty = ArchiveCatalogue(origin: origin)
     if try names(in: folder.place(ArchiveFolder.contentName)) == nil {

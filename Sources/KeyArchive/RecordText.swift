@@ -1,3 +1,5 @@
+internal import ExposureKeys
+
 /// A line of the catalogue: a JSON object of whole numbers and texts in one spelling. Members stand in the order of their names,
 /// without spaces, and only what must be escaped is.
 package enum RecordText {
@@ -137,8 +139,7 @@ package enum RecordText {
       case 0x0D: bytes += "\\r".utf8
       case 0x09: bytes += "\\t".utf8
       case ..<0x20:
-        let digits = String(byte, radix: 16)
-        bytes += "\\u00\(digits.utf8.count < 2 ? "0" : "")\(digits)".utf8
+        bytes += "\\u00\(Hexadecimal.encode([byte]))".utf8
       default: bytes.append(byte)
       }
     }

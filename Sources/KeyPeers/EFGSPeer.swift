@@ -151,7 +151,7 @@ struct EFGSPeer: PeerSync {
     case .auditing(let batch, _, let days):
       return .ask(
         PeerRequest(
-          url: "\(auditLocation)\(days.first ?? batch.day)/\(Self.segment(batch.tag))",
+          url: "\(auditLocation)\(days.first ?? batch.day)/\(PercentEncoding.encode(batch.tag))",
           headers: [.init("Accept", "application/json; version=1.0")], byteLimit: Self.auditByteLimit))
     case .collecting(let documents, _): return .collect(documents)
     case .ended(let step): return step
@@ -439,16 +439,6 @@ struct EFGSPeer: PeerSync {
     // Earlier versions spelled what is no code by its bytes.
     isCode(text) || text == others
       || text.first == "x" && text.utf8.dropFirst().allSatisfy { (97...102).contains($0) || (48...57).contains($0) }
-  }
-
-  /// A tag as a segment of a path (RFC 3986): some have `+`, `/` and `=`.
-  private static func segment(_ tag: String) -> String {
-    let digits = Array("0123456789ABCDEF")
-    return tag.utf8.map { byte in
-      let isPlain =
-        (48...57).contains(byte) || (65...90).contains(byte) || (97...122).contains(byte) || "-._~".utf8.contains(byte)
-      return isPlain ? String(UnicodeScalar(byte)) : "%\(digits[Int(byte >> 4)])\(digits[Int(byte & 15)])"
-    }.joined()
   }
 
   private mutating func goOn(after status: Int, at position: Position, _ what: String) throws(PeerFault) {

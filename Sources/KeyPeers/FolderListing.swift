@@ -1,3 +1,4 @@
+internal import ExposureKeys
 internal import KeyFormats
 
 /// What ``FolderTransport`` answers to the empty address: a line for each file that is ready, oldest first,
@@ -51,18 +52,10 @@ package struct FolderListing: Equatable {
 
 extension FolderListing.File {
   package var documentName: String {
-    let digits = Array("0123456789abcdef".utf8)
-    var text: [UInt8] = []
-    for byte in name {
-      if Self.isPlain(byte) {
-        text.append(byte)
-      } else {
-        text += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
-      }
-    }
+    let text = name.map { Self.isPlain($0) ? String(Unicode.Scalar($0)) : "%" + Hexadecimal.encode([$0]) }.joined()
     let fraction = String(nanoseconds)
     let zeros = String(repeating: "0", count: max(0, 9 - fraction.utf8.count))
-    return "\(String(decoding: text, as: UTF8.self))@\(size)-\(seconds).\(zeros)\(fraction)"
+    return "\(text)@\(size)-\(seconds).\(zeros)\(fraction)"
   }
 
   /// `nil` for what is none.
@@ -83,8 +76,11 @@ extension FolderListing.File {
     var rest = text
     while let byte = rest.popFirst() {
       if byte == UInt8(ascii: "%") {
-        guard let high = rest.popFirst().flatMap(digit), let low = rest.popFirst().flatMap(digit) else { return nil }
-        name.append(high << 4 | low)
+        guard let value = Hexadecimal.decode(rest.prefix(2)), value.count == 1,
+          !rest.prefix(2).contains(where: { (0x41...0x46).contains($0) })
+        else { return nil }
+        name += value
+        rest.removeFirst(2)
       } else {
         guard isPlain(byte) else { return nil }
         name.append(byte)
@@ -92,14 +88,6 @@ extension FolderListing.File {
     }
     let isFolder = name.isEmpty || name.elementsEqual(".".utf8) || name.elementsEqual("..".utf8)
     return isFolder || name.contains(0) || name.contains(UInt8(ascii: "/")) ? nil : name
-  }
-
-  private static func digit(_ byte: UInt8) -> UInt8? {
-    switch byte {
-    case 0x30...0x39: byte - 0x30
-    case 0x61...0x66: byte - 0x61 + 10
-    default: nil
-    }
   }
 
   private static func isPlain(_ byte: UInt8) -> Bool {

@@ -1,3 +1,5 @@
+internal import ExposureKeys
+
 /// What a page of Apple's sample says beside its keys, found in one pass that keeps nothing: a page is as long as its
 /// sender likes, and a tree of its values would take many times its bytes.
 ///
@@ -157,7 +159,7 @@ struct JSONSkimmer {
         position += 1
         switch escape {
         case UInt8(ascii: "u"):
-          guard bytes.count - position >= 4, bytes[position..<position + 4].allSatisfy(Self.isHexDigit) else {
+          guard bytes.count - position >= 4, bytes[position..<position + 4].allSatisfy(Hexadecimal.isDigit) else {
             return false
           }
           position += 4
@@ -194,9 +196,5 @@ struct JSONSkimmer {
     let start = position
     while let byte = next, (0x30...0x39).contains(byte) { position += 1 }
     return position - start
-  }
-
-  private static func isHexDigit(_ byte: UInt8) -> Bool {
-    (0x30...0x39).contains(byte) || (0x61...0x66).contains(byte | 0x20)
   }
 }

@@ -21,7 +21,7 @@ package final class HostTimes: Sendable {
 
   /// Hears a response. Hosts of one operator are one: those whose names end in the same two labels.
   package func hear(_ head: ResponseHead) {
-    guard let host = head.provenHost?.name, let text = head["date"], let date = RetryPolicy.instant(httpDate: text)
+    guard let host = head.provenHost?.name, let text = head["date"], let date = HTTPDate.instant(text)
     else { return }
     let now = reading()
     let labels = host.lowercased().split(separator: ".")

@@ -1,4 +1,5 @@
 internal import BundleTrust
+internal import ExposureKeys
 internal import KeyPeers
 
 /// The secrets of a source on their way into its requests: everywhere else `{name}` stands for them.
@@ -10,7 +11,7 @@ struct RequestSecrets: Sendable {
     let secret: Secret
 
     /// As it stands in an address: nothing of it can end a segment or begin a query (RFC 3986).
-    var encoded: String { percentEncodedSegment(secret.disclosed) }
+    var encoded: String { PercentEncoding.encode(secret.disclosed) }
   }
 
   /// The longest secret first: another one may be a part of it.
@@ -18,7 +19,7 @@ struct RequestSecrets: Sendable {
 
   init(_ secrets: [String: Secret]) {
     entries = secrets.filter { !$0.value.disclosed.isEmpty }.map { name, secret in
-      Entry(mask: "{\(name)}", encodedMask: percentEncodedSegment("{\(name)}"), secret: secret)
+      Entry(mask: "{\(name)}", encodedMask: PercentEncoding.encode("{\(name)}"), secret: secret)
     }.sorted { ($0.secret.disclosed.utf8.count, $0.mask) > ($1.secret.disclosed.utf8.count, $1.mask) }
   }
 
@@ -58,20 +59,4 @@ struct RequestSecrets: Sendable {
       return once.replacing(Array(entry.encoded.utf8), with: Array(entry.mask.utf8))
     }
   }
-}
-
-/// Everything but unreserved characters is encoded.
-private func percentEncodedSegment(_ text: String) -> String {
-  let digits = Array("0123456789ABCDEF".utf8)
-  var encoded: [UInt8] = []
-  for byte in text.utf8 {
-    switch byte {
-    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-      UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
-      UInt8(ascii: "~"):
-      encoded.append(byte)
-    default: encoded += [0x25, digits[Int(byte >> 4)], digits[Int(byte & 15)]]
-    }
-  }
-  return String(decoding: encoded, as: UTF8.self)
 }

@@ -49,27 +49,7 @@ package struct RetryPolicy: Sendable {
   /// Seconds that a `Retry-After` header asks for (RFC 9110, 10.2.3): a number, or a date. `nil` where it is neither.
   package static func seconds(retryAfter text: String, now: Instant) -> Int64? {
     if !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) { return Int64(text) ?? .max }
-    guard let instant = instant(httpDate: text) else { return nil }
+    guard let instant = HTTPDate.instant(text) else { return nil }
     return max(0, instant.secondsSince1970 - now.secondsSince1970)
-  }
-
-  /// `Sun, 06 Nov 1994 08:49:37 GMT`
-  static func instant(httpDate text: String) -> Instant? {
-    let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
-    let words = text.split(separator: " ")
-    guard words.count == 6, words[5] == "GMT", let dayOfMonth = number(words[1], digits: 2),
-      let year = number(words[3], digits: 4),
-      let month = months.firstIndex(of: String(words[2])),
-      let day = Day(year: year, month: Int64(month) + 1, day: dayOfMonth)
-    else { return nil }
-    let time = words[4].split(separator: ":").compactMap { number($0, digits: 2) }
-    guard time.count == 3, time[0] < 24, time[1] < 60, time[2] <= 60 else { return nil }
-    return Instant(secondsSince1970: day.start.secondsSince1970 + time[0] * 3600 + time[1] * 60 + time[2])
-  }
-
-  /// A number without a sign, of so many digits.
-  private static func number(_ text: Substring, digits: Int) -> Int64? {
-    guard text.utf8.count == digits, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
-    return Int64(text)
   }
 }

@@ -1,3 +1,4 @@
+internal import ExposureKeys
 internal import KeyPeers
 
 /// An `http` or `https` address in parts, so that hosts can be compared. What goes to the network is put together from
@@ -122,7 +123,8 @@ extension WebAddress {
       host = text[...end]
       rest = text[text.index(after: end)...]
       let address = host.dropFirst().dropLast()
-      guard address.contains(":"), address.utf8.allSatisfy({ isHexDigit($0) || $0 == 0x3A || $0 == 0x2E }) else {
+      guard address.contains(":"), address.utf8.allSatisfy({ Hexadecimal.isDigit($0) || $0 == 0x3A || $0 == 0x2E })
+      else {
         return nil
       }
     } else {
@@ -174,17 +176,17 @@ extension WebAddress {
 
   /// Every byte that may not stand in a path or query is encoded; what is encoded already stays.
   private static func percentEncoded(_ text: Substring) -> String {
-    let digits = Array("0123456789ABCDEF".utf8)
     let bytes = Array(text.utf8)
     var encoded: [UInt8] = []
     encoded.reserveCapacity(bytes.count)
     for (index, byte) in bytes.enumerated() {
       let isEscape =
-        byte == 0x25 && index + 2 < bytes.count && isHexDigit(bytes[index + 1]) && isHexDigit(bytes[index + 2])
+        byte == 0x25 && index + 2 < bytes.count && Hexadecimal.isDigit(bytes[index + 1])
+        && Hexadecimal.isDigit(bytes[index + 2])
       if isEscape || isLetter(byte) || isDigit(byte) || "-._~!$&'()*+,;=:@/?".utf8.contains(byte) {
         encoded.append(byte)
       } else {
-        encoded += [0x25, digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+        encoded += "%\(Hexadecimal.encode([byte], digits: Hexadecimal.uppercase))".utf8
       }
     }
     return String(decoding: encoded, as: UTF8.self)
@@ -193,4 +195,3 @@ extension WebAddress {
 
 private func isLetter(_ byte: UInt8) -> Bool { (0x61...0x7A).contains(byte | 0x20) }
 private func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
-private func isHexDigit(_ byte: UInt8) -> Bool { isDigit(byte) || (0x61...0x66).contains(byte | 0x20) }

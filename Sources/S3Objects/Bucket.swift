@@ -127,7 +127,7 @@ package final class Bucket: Sendable {
     var headers: [S3Request.Header] = [
       .init("Content-Type", mediaType), .init("Cache-Control", cache),
       .init("Content-MD5", Data(Insecure.MD5.hash(data: content)).base64EncodedString()),
-      .init("x-amz-meta-sha256", S3Signature.hexadecimal(digest)),
+      .init("x-amz-meta-sha256", Hexadecimal.encode(digest)),
     ]
     let checksum = Data(digest).base64EncodedString()
     if sendsChecksums {
@@ -186,7 +186,8 @@ package final class Bucket: Sendable {
       let isEncoded = page["EncodingType"] == "url"
       for object in page.all("Contents") {
         guard let spelled = object["Key"], let count = object["Size"].flatMap(Int.init),
-          let key = isEncoded ? Self.decoded(spelled) : spelled, key.hasPrefix(address.prefix)
+          let key = isEncoded ? PercentEncoding.decode(spelled, plusIsSpace: true) : spelled,
+          key.hasPrefix(address.prefix)
         else { throw S3Fault(.badAnswer, "the list of \(address.shown(prefix)) has an entry without name or length") }
         let tag = object["ETag"] ?? ""
         keyBytes += key.utf8.count + tag.utf8.count
@@ -207,24 +208,6 @@ package final class Bucket: Sendable {
   private static let pageBytes = 4 << 20
   /// Of all names and tags of a list together.
   private static let mostKeyBytes = 64 << 20
-
-  private static func decoded(_ text: String) -> String? {
-    var bytes: [UInt8] = []
-    var rest = Array(text.utf8)[...]
-    while let byte = rest.popFirst() {
-      guard byte == UInt8(ascii: "%") else {
-        // Some stores spell a space so; a plus sign is always encoded.
-        bytes.append(byte == UInt8(ascii: "+") ? UInt8(ascii: " ") : byte)
-        continue
-      }
-      guard rest.count >= 2, let value = UInt8(String(decoding: rest.prefix(2), as: UTF8.self), radix: 16) else {
-        return nil
-      }
-      bytes.append(value)
-      rest = rest.dropFirst(2)
-    }
-    return String(validating: bytes, as: UTF8.self)
-  }
 
   // MARK: Asking
 
@@ -269,7 +252,9 @@ package final class Bucket: Sendable {
           isFreshened = true
           continue
         }
-        if fault.code == "RequestTimeTooSkewed", !isReset, let date = answer["Date"].flatMap(HTTPTime.seconds) {
+        if fault.code == "RequestTimeTooSkewed", !isReset,
+          let date = answer["Date"].flatMap(HTTPDate.instant)?.secondsSince1970
+        {
           isReset = true
           state.withLock { $0.skew = date - clock().secondsSince1970 }
           continue
@@ -393,16 +378,5 @@ package final class Bucket: Sendable {
 
   private static func region(in body: [UInt8]) -> String? {
     (try? XMLElement(document: body)).flatMap { $0["Region"] }
-  }
-}
-
-/// The times of HTTP (RFC 9110, IMF-fixdate): `Fri, 24 May 2013 00:00:00 GMT`.
-package enum HTTPTime {
-  package static func seconds(_ text: String) -> Int64? {
-    let parts = text.split(separator: " ")
-    let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
-    guard parts.count == 6, parts[5] == "GMT", let month = months.firstIndex(of: String(parts[2])) else { return nil }
-    let number = month + 1 < 10 ? "0\(month + 1)" : "\(month + 1)"
-    return Instant("\(parts[3])-\(number)-\(parts[1])T\(parts[4])Z")?.secondsSince1970
   }
 }

@@ -47,26 +47,10 @@ package struct S3Request: Hashable, Sendable {
 /// How names are spelled in a request to S3 (AWS, "Create a signed AWS API request", UriEncode).
 package enum S3Encoding {
   /// Everything but unreserved characters is encoded, a slash as well.
-  package static func word(_ text: String) -> String { encoded(text, keeping: []) }
+  package static func word(_ text: String) -> String { PercentEncoding.encode(text) }
 
   /// Slashes stay; `//`, `.` and `..` are names like any other.
-  package static func path(_ text: String) -> String { encoded(text, keeping: [UInt8(ascii: "/")]) }
-
-  private static func encoded(_ text: String, keeping kept: Set<UInt8>) -> String {
-    let digits = Array("0123456789ABCDEF".utf8)
-    var bytes: [UInt8] = []
-    for byte in text.utf8 {
-      switch byte {
-      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
-        UInt8(ascii: "~"):
-        bytes.append(byte)
-      case _ where kept.contains(byte): bytes.append(byte)
-      default: bytes += [0x25, digits[Int(byte >> 4)], digits[Int(byte & 15)]]
-      }
-    }
-    return String(decoding: bytes, as: UTF8.self)
-  }
+  package static func path(_ text: String) -> String { PercentEncoding.encode(text, keeping: "/") }
 }
 
 /// AWS Signature Version 4, as S3 wants it: the whole body is hashed, every header that is given is signed.
@@ -82,7 +66,7 @@ package struct S3Signature: Sendable {
   package func signed(_ request: S3Request, at now: Instant) -> S3Request {
     var request = request
     let date = Self.date(now)
-    let digest = Self.hexadecimal(SHA256.hash(data: request.body))
+    let digest = Hexadecimal.encode(SHA256.hash(data: request.body))
     request.headers += [.init("x-amz-content-sha256", digest), .init("x-amz-date", date)]
     if let token = credentials.sessionToken {
       request.headers.append(.init("x-amz-security-token", token.disclosed))
@@ -113,7 +97,7 @@ package struct S3Signature: Sendable {
   }
 
   package func stringToSign(_ canonicalRequest: String, date: String) -> String {
-    let digest = Self.hexadecimal(SHA256.hash(data: Array(canonicalRequest.utf8)))
+    let digest = Hexadecimal.encode(SHA256.hash(data: Array(canonicalRequest.utf8)))
     return ["AWS4-HMAC-SHA256", date, scope(date), digest].joined(separator: "\n")
   }
 
@@ -122,7 +106,7 @@ package struct S3Signature: Sendable {
     for part in [String(date.prefix(8)), region, "s3", "aws4_request"] {
       key = SymmetricKey(data: HMAC<SHA256>.authenticationCode(for: Array(part.utf8), using: key))
     }
-    return Self.hexadecimal(HMAC<SHA256>.authenticationCode(for: Array(text.utf8), using: key))
+    return Hexadecimal.encode(HMAC<SHA256>.authenticationCode(for: Array(text.utf8), using: key))
   }
 
   private func scope(_ date: String) -> String { "\(date.prefix(8))/\(region)/s3/aws4_request" }
@@ -130,10 +114,5 @@ package struct S3Signature: Sendable {
   /// `20130524T000000Z`.
   package static func date(_ now: Instant) -> String {
     "\(now)".filter { $0 != "-" && $0 != ":" }
-  }
-
-  package static func hexadecimal(_ bytes: some Sequence<UInt8>) -> String {
-    let digits = Array("0123456789abcdef".utf8)
-    return String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
   }
 }

@@ -19,7 +19,7 @@ struct FederationSignatureTests {
   @Test func oursVerifiesUnderOurs() throws {
     for (name, batch) in [("fr", batch), ("de", german)] {
       let signature = try workshop.identity(name).sign(batch.canonical, at: .today)
-      let signer = try trust.verify(HeaderBase64.encode(signature), over: batch, at: .today)
+      let signer = try trust.verify(Base64.encode(signature), over: batch, at: .today)
       #expect(signer.country == batch.origins[0])
       #expect(try signer.certificate.thumbprint == (workshop.certificate(name).thumbprint))
       #expect(signer.proof.origins == [batch.origins[0]])
@@ -281,7 +281,7 @@ struct FederationSignatureTests {
   @Test func theHeaderMayLackItsPadding() throws {
     for count in 0..<40 {
       let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 37) }
-      let text = HeaderBase64.encode(bytes)
+      let text = Base64.encode(bytes)
       #expect(text == Data(bytes).base64EncodedString())
       guard count > 0 else { continue }
       #expect(try HeaderBase64.decode(text, limit: 64) == bytes)
@@ -298,8 +298,8 @@ struct FederationSignatureTests {
       country: "FR", uploadedTime: "\(now)", uploaderCertificate: "", uploaderThumbprint: "",
       uploaderOperatorSignature: "", signingCertificate: row.certificate.pem,
       uploaderSigningThumbprint: row.certificate.thumbprint,
-      signingCertificateOperatorSignature: HeaderBase64.encode(row.operatorSignature), amount: 2,
-      batchSignature: HeaderBase64.encode(try workshop.cms(batch.canonical, by: "fr")))
+      signingCertificateOperatorSignature: Base64.encode(row.operatorSignature), amount: 2,
+      batchSignature: Base64.encode(try workshop.cms(batch.canonical, by: "fr")))
     // A national back end knows the anchor alone.
     let anchor = FederationTrust(anchor: trust.anchor)
     #expect(try anchor.verify(entry, over: batch).country == "FR")
@@ -323,7 +323,7 @@ struct FederationSignatureTests {
     #expect(try step { $0.signingCertificate = try workshop.text("de.pem") } == .embeddedCertificate)
     #expect(step { $0.signingCertificateOperatorSignature = "" } == .whitelist)
     #expect(
-      try step { $0.batchSignature = HeaderBase64.encode(try workshop.cms([1, 2, 3], by: "fr")) } == .signature)
+      try step { $0.batchSignature = Base64.encode(try workshop.cms([1, 2, 3], by: "fr")) } == .signature)
     var revoked = row
     revoked.isRevoked = true
     #expect(throws: BatchRefusal.self) {

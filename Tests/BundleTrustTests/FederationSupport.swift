@@ -90,7 +90,7 @@ extension FederationTrust {
   func refusal(
     _ cms: [UInt8], _ batch: SignedBatch, _ allowed: SignatureAllowances = [], at now: Instant = .today
   ) -> BatchRefusal? {
-    refusal(of: HeaderBase64.encode(cms), batch, allowed, at: now)
+    refusal(of: Base64.encode(cms), batch, allowed, at: now)
   }
 
   func refusal(

@@ -235,7 +235,7 @@ struct RealFederationTests {
     #expect(
       refusal?.step == .whitelist && refusal?.detail.contains("has not signed") == true,
       "\(String(describing: refusal))")
-    let read = try #require(BatchSignature.reading(HeaderBase64.encode(signature)))
+    let read = try #require(BatchSignature.reading(Base64.encode(signature)))
     #expect(read.covers(canonical))
     #expect(!read.covers(canonical + [0]))
   }

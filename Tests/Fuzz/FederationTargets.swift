@@ -25,7 +25,7 @@ private let trust: FederationTrust = {
 /// However lenient: what is verified has the signer's certificate and its content; nothing is verified for another content,
 /// and the strict reading takes nothing that the lenient one refuses.
 @Sendable private func fuzzBatchSignature(_ input: UnsafeRawBufferPointer) {
-  let header = HeaderBase64.encode(Array(input))
+  let header = Base64.encode(Array(input))
   func isVerified(_ content: [UInt8], _ allowed: SignatureAllowances) -> Bool {
     let batch = SignedBatch(canonical: content, origins: ["DE"], firstRows: [])
     guard let signer = try? trust.verify(header, over: batch, allowing: allowed, at: Instant("2030-01-01")!) else {

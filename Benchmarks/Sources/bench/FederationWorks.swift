@@ -143,7 +143,7 @@ private final class SignedPlace: Sendable {
     let signed = try CanonicalBatch.signed(batch.keys, regions: batch.regions)
     time = max(anchor.notBefore, certificate.notBefore)
     let cms = try identity.sign(signed.canonical, at: time)
-    header = HeaderBase64.encode(cms)
+    header = Base64.encode(cms)
     for (name, content) in [
       ("canonical", signed.canonical), ("signature.der", cms), ("trust.json", trust.json()),
       ("batch.bin", try batch.bytes(as: .efgsProtobuf)),

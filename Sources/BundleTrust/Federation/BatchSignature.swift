@@ -262,7 +262,7 @@ private struct Envelope {
 
   static func number(_ content: ArraySlice<UInt8>) throws(KeyFault) -> Int {
     guard content.count == 1, let number = content.first, number < 0x80 else {
-      throw KeyFault(.malformed, "a version 0x\(hexadecimal(content.prefix(8))), expected a small number")
+      throw KeyFault(.malformed, "a version 0x\(Hexadecimal.encode(content.prefix(8))), expected a small number")
     }
     return Int(number)
   }
@@ -309,7 +309,7 @@ extension BatchSignature.Signer {
     switch name.tag {
     case ASN1Reader.Tag.sequence: isNamedByKey = false
     case ASN1Reader.Tag.primitiveContext0: isNamedByKey = true
-    default: throw KeyFault(.malformed, "a signer's name has tag 0x\(hexadecimal([name.tag]))")
+    default: throw KeyFault(.malformed, "a signer's name has tag 0x\(Hexadecimal.encode([name.tag]))")
     }
     let digestContent = try reader.read(ASN1Reader.Tag.sequence, "a signer's digest algorithm")
     digest = try AlgorithmIdentifier.digest(digestContent)
@@ -322,7 +322,8 @@ extension BatchSignature.Signer {
     signatureAlgorithm = try AlgorithmIdentifier.signature(signatureContent)
     let signature = try reader.next("the signature")
     guard signature.tag == ASN1Reader.Tag.octetString || signature.tag == ASN1Reader.Tag.constructedOctetString else {
-      throw KeyFault(.malformed, "the signature has tag 0x\(hexadecimal([signature.tag])), expected an octet string")
+      throw KeyFault(
+        .malformed, "the signature has tag 0x\(Hexadecimal.encode([signature.tag])), expected an octet string")
     }
     if reader.nextTag == ASN1Reader.Tag.context1 { _ = try reader.next("the unsigned attributes") }
     try reader.finish("a signer")

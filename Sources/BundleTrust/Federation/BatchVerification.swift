@@ -209,7 +209,7 @@
             "signed at \(time), and the certificate is valid from \(certificate.notBefore) to \(certificate.notAfter)",
             of: batch)
         }
-        let digest = hexadecimal(attributes.messageDigest)
+        let digest = Hexadecimal.encode(attributes.messageDigest)
         if signer.digest == .sha256, digest != batch.digest {
           throw BatchRefusal(
             .signature, "what was signed has SHA-256 \(digest), which is not that of our canonical bytes", of: batch)

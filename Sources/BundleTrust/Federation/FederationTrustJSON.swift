@@ -79,7 +79,7 @@
         certificates: rows.map { row in
           TrustFile.Row(
             certificate: row.certificate.pem, country: row.country, host: row.host,
-            operatorSignature: row.operatorSignature.isEmpty ? nil : HeaderBase64.encode(row.operatorSignature),
+            operatorSignature: row.operatorSignature.isEmpty ? nil : Base64.encode(row.operatorSignature),
             revoked: row.isRevoked ? true : nil, thumbprint: row.certificate.thumbprint, use: row.use)
         })
       let encoder = JSONEncoder()

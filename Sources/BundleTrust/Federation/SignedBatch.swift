@@ -1,4 +1,5 @@
 internal import Crypto
+internal import ExposureKeys
 
 /// What a batch's signature covers. Who knows the format makes it of keys.
 package struct SignedBatch: Hashable, Sendable {
@@ -23,7 +24,7 @@ package struct SignedBatch: Hashable, Sendable {
 package enum FederationDigest {
   /// 64 lower-case hexadecimal digits; leading zeros stay.
   package static func hexadecimal(_ bytes: some Sequence<UInt8>) -> String {
-    BundleTrust.hexadecimal(sha256(bytes))
+    Hexadecimal.encode(sha256(bytes))
   }
 
   /// 32 bytes.

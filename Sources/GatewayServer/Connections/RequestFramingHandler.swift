@@ -1,3 +1,4 @@
+internal import ExposureKeys
 internal import HTTPTypes
 internal import NIOCore
 internal import NIOHTTP1

@@ -1,3 +1,4 @@
+internal import ExposureKeys
 internal import HTTPTypes
 
 /// The path and the query of a request, decoded and checked.
@@ -66,7 +67,7 @@ struct RequestTarget: Hashable, Sendable {
     var segments = halves[0].split(separator: "/", omittingEmptySubsequences: false).dropFirst().map(String.init)
     if segments.last == "" { segments.removeLast() }
     for index in segments.indices {
-      guard let decoded = Self.decoded(segments[index], plusIsSpace: false) else {
+      guard let decoded = PercentEncoding.decode(segments[index]) else {
         throw Problem(.badRequest, "malformed-path", "a part of the path is not percent-encoded UTF-8")
       }
       guard decoded != ".", decoded != "..", decoded.unicodeScalars.allSatisfy(Self.isAllowed) else {
@@ -89,8 +90,8 @@ struct RequestTarget: Hashable, Sendable {
     }
     for pair in pairs {
       let halves = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-      guard let name = decoded(String(halves[0]), plusIsSpace: true),
-        let value = decoded(halves.count == 2 ? String(halves[1]) : "", plusIsSpace: true)
+      guard let name = PercentEncoding.decode(halves[0], plusIsSpace: true),
+        let value = PercentEncoding.decode(halves.count == 2 ? halves[1] : "", plusIsSpace: true)
       else {
         throw Problem(.badRequest, "malformed-query", "a part of the query is not percent-encoded UTF-8")
       }
@@ -130,31 +131,5 @@ struct RequestTarget: Hashable, Sendable {
 
   private static func isAllowed(_ scalar: Unicode.Scalar) -> Bool {
     scalar != "/" && scalar != "\\" && scalar.value >= 0x20 && scalar.value != 0x7F
-  }
-
-  private static func decoded(_ text: String, plusIsSpace: Bool) -> String? {
-    var bytes: [UInt8] = []
-    var rest = text.utf8[...]
-    while let byte = rest.popFirst() {
-      switch byte {
-      case UInt8(ascii: "%"):
-        guard let high = rest.popFirst().flatMap(hexadecimal), let low = rest.popFirst().flatMap(hexadecimal) else {
-          return nil
-        }
-        bytes.append(high << 4 | low)
-      case UInt8(ascii: "+") where plusIsSpace: bytes.append(0x20)
-      default: bytes.append(byte)
-      }
-    }
-    return String(validating: bytes, as: UTF8.self)
-  }
-
-  private static func hexadecimal(_ digit: UInt8) -> UInt8? {
-    switch digit {
-    case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
-    case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
-    case UInt8(ascii: "A")...UInt8(ascii: "F"): digit - UInt8(ascii: "A") + 10
-    default: nil
-    }
   }
 }

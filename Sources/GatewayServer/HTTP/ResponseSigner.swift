@@ -67,7 +67,7 @@ final class ResponseSigner: Sendable {
     claims["iss"] = .text("dp3t")
     claims["iat"] = .number(issued)
     claims["exp"] = .number(issued + Self.lifetime)
-    claims["content-hash"] = .text(Base64.encode(bytes(hexadecimal: answer.digest)))
+    claims["content-hash"] = .text(Base64.encode(Hexadecimal.decode(answer.digest.utf8) ?? []))
     claims["hash-alg"] = .text("sha-256")
     return try? JSONWebSignature.token(of: JSONDocument.bytes(claims), signedWith: key)
   }
@@ -84,10 +84,4 @@ final class ResponseSigner: Sendable {
       }
     }
   }
-}
-
-/// The bytes of an even number of hexadecimal digits; others count for 0.
-func bytes(hexadecimal text: String) -> [UInt8] {
-  let digits = text.utf8.map { UInt8(String(UnicodeScalar($0)), radix: 16) ?? 0 }
-  return stride(from: 0, to: digits.count - 1, by: 2).map { digits[$0] << 4 | digits[$0 + 1] }
 }

@@ -51,20 +51,3 @@ struct AddressTable<Address: AddressTemplates>: Sendable {
     return values
   }
 }
-
-/// A segment as it stands in an address: everything but unreserved characters (RFC 3986) is percent-encoded.
-func addressSegment(_ text: String) -> String {
-  var encoded = ""
-  for byte in text.utf8 {
-    switch byte {
-    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-      UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
-      UInt8(ascii: "~"):
-      encoded.unicodeScalars.append(Unicode.Scalar(byte))
-    default:
-      let digits = String(byte, radix: 16, uppercase: true)
-      encoded += digits.count == 1 ? "%0\(digits)" : "%\(digits)"
-    }
-  }
-  return encoded
-}

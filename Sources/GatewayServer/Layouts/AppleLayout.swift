@@ -78,8 +78,8 @@ package struct AppleLayout: Layout {
     let first = start / filesOfArchive + (start % filesOfArchive == 0 ? 0 : 1)
     let archives = series.manifest.editionsPerDay == nil ? series.increments : series.editions
     let urls = archives.filter { $0.facts.isListed && $0.facts.ordinal >= first }.map { bundle in
-      let folder = addressSegment(series.manifest.series)
-      return "\(request.baseURL)/apple/\(folder)/archives/\(addressSegment(Self.archiveName(of: bundle)))"
+      let folder = PercentEncoding.encode(series.manifest.series)
+      return "\(request.baseURL)/apple/\(folder)/archives/\(PercentEncoding.encode(Self.archiveName(of: bundle)))"
     }
     var next = Int64((archives.last?.facts.ordinal ?? -1) + 1)
     // Editions that are gone are counted on; where there is none yet, an app may have been given windows before.

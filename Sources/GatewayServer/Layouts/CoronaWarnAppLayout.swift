@@ -99,8 +99,6 @@ package struct CoronaWarnAppLayout: Layout {
   }
 
   private static func contentHash(_ export: [UInt8]) -> String {
-    let digits = Array("0123456789abcdef")
-    let hash = Insecure.MD5.hash(data: Array(Insecure.MD5.hash(data: export)))
-    return String(hash.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] })
+    Hexadecimal.encode(Insecure.MD5.hash(data: Array(Insecure.MD5.hash(data: export))))
   }
 }

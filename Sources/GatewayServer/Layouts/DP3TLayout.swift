@@ -77,7 +77,7 @@ package struct DP3TLayout: Layout {
     case .buckets: return series(national) { buckets(values[0], of: $0, prefix: "", request) }
     case .seriesBuckets:
       return series(values[0]) { found in
-        buckets(values[1], of: found, prefix: "/dp3t/\(addressSegment(found.manifest.series))", request)
+        buckets(values[1], of: found, prefix: "/dp3t/\(PercentEncoding.encode(found.manifest.series))", request)
       }
     case .bundle:
       switch request.query[.withFederationGateway]?.lowercased() {

@@ -1,3 +1,4 @@
+internal import ExposureKeys
 internal import KeyPublishing
 
 /// The layout of Google's key server, for its apps and Exposure Notifications Express.
@@ -45,8 +46,9 @@ package struct GoogleLayout: Layout {
   }
 
   private func index(of series: PublishedSeries) -> LayoutAnswer {
-    let folder = addressSegment(series.manifest.series)
-    let text = series.listedIncrements.map { "\(folder)/\(addressSegment($0.fileName))" }.joined(separator: "\n")
+    let folder = PercentEncoding.encode(series.manifest.series)
+    let text = series.listedIncrements.map { "\(folder)/\(PercentEncoding.encode($0.fileName))" }.joined(
+      separator: "\n")
     return LayoutAnswer(.bytes(Array(text.utf8), mediaType: "text/plain; charset=utf-8"), cache: .list)
   }
 
@@ -55,7 +57,7 @@ package struct GoogleLayout: Layout {
     let base: String
 
     init(_ series: PublishedSeries, _ baseURL: String) {
-      index = "\(baseURL)/\(addressSegment(series.manifest.series))/index.txt"
+      index = "\(baseURL)/\(PercentEncoding.encode(series.manifest.series))/index.txt"
       base = baseURL
     }
   }

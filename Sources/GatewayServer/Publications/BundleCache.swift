@@ -1,4 +1,5 @@
 internal import Crypto
+internal import ExposureKeys
 internal import KeyFormats
 internal import KeyPublishing
 internal import NIOCore
@@ -95,7 +96,7 @@ final class BundleCache: Sendable {
     render: @escaping @Sendable ([[UInt8]]) throws -> [UInt8]
   ) async throws -> ServedContent {
     let origins = bundles.map(\.facts.sha256) + [parameters]
-    let key = Key.page(hexadecimal(SHA256.hash(data: Array(origins.joined(separator: "\n").utf8))))
+    let key = Key.page(Hexadecimal.encode(SHA256.hash(data: Array(origins.joined(separator: "\n").utf8))))
     return try await content(key) { [self] in
       var exports: [[UInt8]] = []
       for bundle in bundles {
@@ -110,7 +111,7 @@ final class BundleCache: Sendable {
   }
 
   private static func served(_ bytes: [UInt8]) -> ServedContent {
-    ServedContent(buffer: ByteBuffer(bytes: bytes), digest: hexadecimal(SHA256.hash(data: bytes)))
+    ServedContent(buffer: ByteBuffer(bytes: bytes), digest: Hexadecimal.encode(SHA256.hash(data: bytes)))
   }
 
   /// The content as gzip; `nil` where that is no smaller.
@@ -157,7 +158,7 @@ final class BundleCache: Sendable {
     guard bytes.count == bundle.facts.bytes else {
       throw BundleFault.changed("it has \(bytes.count) bytes, the manifest says \(bundle.facts.bytes)")
     }
-    let digest = hexadecimal(SHA256.hash(data: bytes))
+    let digest = Hexadecimal.encode(SHA256.hash(data: bytes))
     guard digest == bundle.facts.sha256 else {
       throw BundleFault.changed("its SHA-256 is \(digest), the manifest says \(bundle.facts.sha256)")
     }
@@ -175,7 +176,7 @@ final class BundleCache: Sendable {
     } catch let error as FormatError {
       throw BundleFault.changed("\(error)")
     }
-    let digest = hexadecimal(SHA256.hash(data: bytes))
+    let digest = Hexadecimal.encode(SHA256.hash(data: bytes))
     guard member != .export || digest == bundle.facts.exportSHA256 else {
       throw BundleFault.changed(
         "the SHA-256 of export.bin is \(digest), the manifest says \(bundle.facts.exportSHA256)")

@@ -68,7 +68,7 @@ struct BundleTallies: Sendable {
   }
 
   private static func tally(of bundle: PublishedBundle, _ read: (PublishedBundle) throws -> [UInt8]) -> KeyTally? {
-    guard let archive = try? read(bundle), hexadecimal(SHA256.hash(data: archive)) == bundle.facts.sha256 else {
+    guard let archive = try? read(bundle), Hexadecimal.encode(SHA256.hash(data: archive)) == bundle.facts.sha256 else {
       return nil
     }
     return try? KeyTally(archive: archive)

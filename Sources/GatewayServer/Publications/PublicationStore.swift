@@ -211,7 +211,7 @@ struct LoadedSeries: Sendable {
         let (bytes, stamp) = try folder.read(path, limit: Self.byteLimit)
         if file == Self.fileNames[0] { manifest = try JSONDecoder().decode(SeriesManifest.self, from: Data(bytes)) }
         documents[path] = PublishedDocument(
-          content: ByteBuffer(bytes: bytes), digest: hexadecimal(SHA256.hash(data: bytes)), mediaType: mediaType,
+          content: ByteBuffer(bytes: bytes), digest: Hexadecimal.encode(SHA256.hash(data: bytes)), mediaType: mediaType,
           modified: Instant(secondsSince1970: stamp.seconds))
         stamps.append(stamp)
       } catch PublicationReader.Fault.missing where file != Self.fileNames[0] {
@@ -289,9 +289,4 @@ struct ManifestFault: Error, Hashable, CustomStringConvertible {
   var path: String
   var reason: String
   var description: String { "\(path): \(reason)" }
-}
-
-func hexadecimal(_ bytes: some Sequence<UInt8>) -> String {
-  let digits = Array("0123456789abcdef".utf8)
-  return String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
 }

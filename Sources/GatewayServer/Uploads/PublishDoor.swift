@@ -73,7 +73,7 @@ struct PublishDoor: UploadDoor {
       trust.codes == nil || !request.hmacKey.isEmpty || request.code == nil
     {
       let certificate = try await verified(request, by: certificates, now: now)
-      return (certificate, hexadecimal(SHA256.hash(data: Array(request.verificationPayload.utf8))))
+      return (certificate, Hexadecimal.encode(SHA256.hash(data: Array(request.verificationPayload.utf8))))
     }
     if holdsToken { return (nil, nil) }
     guard let codes = trust.codes else {

@@ -1,4 +1,5 @@
 internal import BundleTrust
+internal import ExposureKeys
 internal import Logging
 
 extension CertificateSettings {
@@ -111,8 +112,8 @@ actor VerificationKeys {
       guard let key = member.object, key["kty"]?.string == "EC", key["crv"]?.string == "P-256",
         let id = key["kid"]?.string, !id.isEmpty, (key["use"]?.string ?? "sig") == "sig",
         (key["alg"]?.string ?? JSONWebSignature.algorithm) == JSONWebSignature.algorithm,
-        let x = key["x"]?.string.flatMap({ Base64URL.decode($0) }), x.count == 32,
-        let y = key["y"]?.string.flatMap({ Base64URL.decode($0) }), y.count == 32,
+        let x = key["x"]?.string.flatMap({ Base64.decode($0.utf8, spelling: .url) }), x.count == 32,
+        let y = key["y"]?.string.flatMap({ Base64.decode($0.utf8, spelling: .url) }), y.count == 32,
         let point = try? P256PublicKey(x963: [0x04] + x + y)
       else { continue }
       keys[id] = point

@@ -179,7 +179,7 @@ package final class StrictObjectStore: S3Transport {
     guard scope[2] == address.region else { return Self.fault(400, "AuthorizationHeaderMalformed") }
     guard let sent = Self.instant(date), scope[1] == date.prefix(8) else { return Self.fault(403, "AccessDenied") }
     guard abs(sent.secondsSince1970 - now.secondsSince1970) <= 900 else {
-      return Self.fault(403, "RequestTimeTooSkewed", [.init("Date", Self.httpDate(now))])
+      return Self.fault(403, "RequestTimeTooSkewed", [.init("Date", HTTPDate.text(now))])
     }
     let names = (parts["SignedHeaders"] ?? "").split(separator: ";").map(String.init)
     guard names == names.sorted(), names.contains("host"),
@@ -199,13 +199,15 @@ package final class StrictObjectStore: S3Transport {
       "\(request.method)\n\(request.path)\n\(request.query)\n\(lines.joined())\n\(names.joined(separator: ";"))\n\(hash)"
     let text =
       "AWS4-HMAC-SHA256\n\(date)\n\(scope[1...].joined(separator: "/"))\n"
-      + hex(SHA256.hash(data: Array(canonical.utf8)))
+      + Hexadecimal.encode(SHA256.hash(data: Array(canonical.utf8)))
     var key = Array("AWS4\(credentials.secretAccessKey.disclosed)".utf8)
     for part in scope[1...] + [text] {
       key = Array(HMAC<SHA256>.authenticationCode(for: Array(part.utf8), using: SymmetricKey(data: key)))
     }
-    guard hex(key) == parts["Signature"] else { return Self.fault(403, "SignatureDoesNotMatch") }
-    guard hash == hex(SHA256.hash(data: request.body)) else { return Self.fault(400, "XAmzContentSHA256Mismatch") }
+    guard Hexadecimal.encode(key) == parts["Signature"] else { return Self.fault(403, "SignatureDoesNotMatch") }
+    guard hash == Hexadecimal.encode(SHA256.hash(data: request.body)) else {
+      return Self.fault(400, "XAmzContentSHA256Mismatch")
+    }
     if let md5 = one("content-md5"), md5 != Data(Insecure.MD5.hash(data: request.body)).base64EncodedString() {
       return Self.fault(400, "BadDigest")
     }
@@ -308,15 +310,4 @@ package final class StrictObjectStore: S3Transport {
     func part(_ range: Range<Int>) -> String { String(digits[range]) }
     return Instant("\(part(0..<4))-\(part(4..<6))-\(part(6..<8))T\(part(9..<11)):\(part(11..<13)):\(part(13..<15))Z")
   }
-
-  private static func httpDate(_ now: Instant) -> String {
-    let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
-    let text = Array("\(now)")
-    let month = Int(String(text[5..<7])).map { months[$0 - 1] } ?? ""
-    return "Mon, \(String(text[8..<10])) \(month) \(String(text[0..<4])) \(String(text[11..<19])) GMT"
-  }
-}
-
-private func hex(_ bytes: some Sequence<UInt8>) -> String {
-  bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
 }

@@ -173,9 +173,11 @@ final class BSONText: ByteSource {
       case 0x05:
         let count = try Int(int32())
         let subtype = try byte()
-        write("{\"$binary\":{\"base64\":\"\(Base64.encode(try take(count)))\",\"subType\":\"\(Self.hex([subtype]))\"}}")
+        write(
+          "{\"$binary\":{\"base64\":\"\(Base64.encode(try take(count)))\",\"subType\":\"\(Hexadecimal.encode([subtype]))\"}}"
+        )
       case 0x06, 0x0a: write("null")
-      case 0x07: write("{\"$oid\":\"\(Self.hex(try take(12)))\"}")
+      case 0x07: write("{\"$oid\":\"\(Hexadecimal.encode(try take(12)))\"}")
       case 0x08: write(try byte() == 0 ? "false" : "true")
       case 0x09: write("{\"$date\":{\"$numberLong\":\"\(try int64())\"}}")
       case 0x0b:
@@ -185,7 +187,7 @@ final class BSONText: ByteSource {
       case 0x10: write("\(try int32())")
       case 0x11: write("{\"$timestamp\":\"\(try int64())\"}")
       case 0x12: write("\(try int64())")
-      case 0x13: write("{\"$decimal128\":\"\(Self.hex(try take(16)))\"}")
+      case 0x13: write("{\"$decimal128\":\"\(Hexadecimal.encode(try take(16)))\"}")
       case 0x7f, 0xff: write("null")
       default: throw Fault(place: place, reason: "an element of type \(kind), which is not known")
       }
@@ -238,15 +240,11 @@ final class BSONText: ByteSource {
       for byte in raw {
         switch byte {
         case UInt8(ascii: "\""), UInt8(ascii: "\\"): text += [UInt8(ascii: "\\"), byte]
-        case 0..<0x20: write("\\u00\(Self.hex([byte]))")
+        case 0..<0x20: write("\\u00\(Hexadecimal.encode([byte]))")
         default: text.append(byte)
         }
       }
       text.append(UInt8(ascii: "\""))
-    }
-
-    private static func hex(_ bytes: some Sequence<UInt8>) -> String {
-      bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
     }
   }
 }

@@ -51,8 +51,7 @@ enum CSVText {
       case UInt8(ascii: ",") where offset == utf8.count - 1 && isLine: text += "\\x2c".utf8
       case UInt8(ascii: ";") where offset == utf8.count - 1 && isLine: text += "\\x3b".utf8
       case _ where byte < 0x20 || byte == 0x7F || reserved.contains(byte):
-        let digits = Array("0123456789abcdef".utf8)
-        text += [UInt8(ascii: "\\"), UInt8(ascii: "x"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+        text += "\\x\(Hexadecimal.encode([byte]))".utf8
       default: text.append(byte)
       }
     }

@@ -1,3 +1,5 @@
+internal import ExposureKeys
+
 /// Why reading JSON between two places of a window stopped.
 enum JSONFault: Error {
   /// The bytes that are there end in the middle of something.

@@ -11,8 +11,7 @@ extension OutputBuffer {
       case 0x0A: bytes += [UInt8(ascii: "\\"), UInt8(ascii: "n")]
       case 0x0D: bytes += [UInt8(ascii: "\\"), UInt8(ascii: "r")]
       case 0x09: bytes += [UInt8(ascii: "\\"), UInt8(ascii: "t")]
-      case 0..<0x20:
-        bytes += Array("\\u00".utf8) + Array((byte < 16 ? "0" : "").utf8) + Array(String(byte, radix: 16).utf8)
+      case 0..<0x20: bytes += "\\u00\(Hexadecimal.encode([byte]))".utf8
       default: bytes.append(byte)
       }
     }

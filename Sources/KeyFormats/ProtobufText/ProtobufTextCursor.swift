@@ -1,3 +1,5 @@
+internal import ExposureKeys
+
 /// Why reading protobuf's text format from memory stopped.
 enum ProtobufTextFault: Error {
   /// The bytes end in the middle of something, and the document goes on.

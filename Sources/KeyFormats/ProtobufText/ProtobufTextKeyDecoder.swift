@@ -420,8 +420,9 @@ enum ProtobufTextNumber {
     }
     guard !digits.isEmpty else { return nil }
     var value: UInt64 = 0
+    let values = Hexadecimal.values
     for digit in digits {
-      let next = UInt64(Hexadecimal.values[Int(digit)])
+      let next = UInt64(values[Int(digit)])
       let (scaled, overflows) = value.multipliedReportingOverflow(by: base)
       let (sum, overflowsToo) = scaled.addingReportingOverflow(next)
       guard next < base, !overflows, !overflowsToo else { return nil }

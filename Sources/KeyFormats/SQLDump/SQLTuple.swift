@@ -1,3 +1,5 @@
+internal import ExposureKeys
+
 /// One row of an `INSERT`: `(0x0011…, 2649024, NULL, 'DE')`, with what its values spell.
 ///
 /// The values stand in ``text`` one behind the other as the cells of a table would, so that one reader says what they
@@ -153,13 +155,8 @@ struct SQLTuple {
   private mutating func spell(from start: Int) {
     let raw = Array(text[start...])
     text.removeLast(16)
-    for byte in raw {
-      text.append(Self.digits[Int(byte >> 4)])
-      text.append(Self.digits[Int(byte & 15)])
-    }
+    Hexadecimal.append(raw, to: &text)
   }
-
-  private static let digits = Array("0123456789abcdef".utf8)
 
   /// The place behind the bracket that closes the one here.
   private func enclosed(_ bytes: UnsafeRawBufferPointer, _ start: Int, _ backslashes: Bool) -> Int? {

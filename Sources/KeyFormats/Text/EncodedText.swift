@@ -1,3 +1,5 @@
+internal import ExposureKeys
+
 /// How bytes are written as text.
 enum TextEncoding {
   case base64, hexadecimal

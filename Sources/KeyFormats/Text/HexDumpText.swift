@@ -1,3 +1,5 @@
+internal import ExposureKeys
+
 /// Bytes as `xxd`, `hexdump` and `od` print them: lines of an offset, hexadecimal digits, and the same as characters.
 ///
 /// Bytes stand by themselves, or in pairs; `hexdump` and `od -x` print pairs with the second byte in front. A line that is

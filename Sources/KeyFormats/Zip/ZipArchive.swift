@@ -1,4 +1,5 @@
 internal import CZlib
+internal import ExposureKeys
 
 /// Reads a ZIP archive: the central directory is the authority, and each local header must agree with it.
 ///
@@ -338,8 +339,8 @@ private final class CheckedSource: ByteSource {
       guard UInt32(truncatingIfNeeded: sum) == entry.crc32 else {
         throw FormatError(
           .checksumMismatch, place: entry.name,
-          "CRC-32 of the content is \(hexadecimal(UInt32(truncatingIfNeeded: sum))), "
-            + "the archive's directory says \(hexadecimal(entry.crc32))")
+          "CRC-32 of the content is \(Hexadecimal.encode(number: UInt64(sum) & 0xFFFF_FFFF, width: 8)), "
+            + "the archive's directory says \(Hexadecimal.encode(number: UInt64(entry.crc32), width: 8))")
       }
       return 0
     }
@@ -391,9 +392,4 @@ private func printable(_ name: [UInt8]) -> String {
       default: Character(scalar)
       }
     })
-}
-
-private func hexadecimal(_ value: UInt32) -> String {
-  let digits = String(value, radix: 16)
-  return String(repeating: "0", count: 8 - digits.utf8.count) + digits
 }

@@ -1,3 +1,5 @@
+internal import ExposureKeys
+
 /// Names of files as text. For the system a name is any bytes; those that are no UTF-8 stand in the text as one character
 /// each of U+10FF80...U+10FFFF, for private use, so that the file is found again under its text. What is shown spells them
 /// as `\xE4`.
@@ -63,7 +65,7 @@ package enum PathText {
 
   /// `\xE4`.
   package static func spelled(_ byte: UInt8) -> String {
-    "\\x" + (byte < 0x10 ? "0" : "") + String(byte, radix: 16, uppercase: true)
+    "\\x" + Hexadecimal.encode([byte], digits: Hexadecimal.uppercase)
   }
 
   /// The byte that a character stands for; `nil` for one that stands for itself.

@@ -179,9 +179,7 @@ package enum Commitment {
 
   /// What is no digest is taken as its text.
   private static func bytes(_ digest: String) -> [UInt8] {
-    let digits = digest.utf8.compactMap { Character(UnicodeScalar($0)).hexDigitValue }
-    guard digits.count == 64, digest.utf8.count == 64 else { return Array(digest.utf8) }
-    return stride(from: 0, to: 64, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) }
+    (digest.utf8.count == 64 ? Hexadecimal.decode(digest.utf8) : nil) ?? Array(digest.utf8)
   }
 }
 

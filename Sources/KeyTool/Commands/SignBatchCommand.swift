@@ -75,7 +75,7 @@ struct SignBatchCommand: ParsableCommand {
           "key \(stranger): origin \(signed.origins[stranger].debugDescription), and the certificate is of \(country); "
           + "a country signs its own keys alone")
     }
-    let header = HeaderBase64.encode(try identity.sign(signed.canonical, at: at ?? Clock.now))
+    let header = Base64.encode(try identity.sign(signed.canonical, at: at ?? Clock.now))
     if let output {
       let target = try OutputFile(path: output, replacing: false)
       try target.write(Array((header + "\n").utf8))

@@ -97,7 +97,7 @@ struct VerifyBatchCommand: ParsableCommand {
   /// The file has the text, and line ends behind it do not count; or the bytes themselves.
   private func header() throws -> String {
     let bytes = try FileSource.contents(of: signature, limit: 1 << 20)
-    if bytes.first == 0x30 { return HeaderBase64.encode(bytes) }
+    if bytes.first == 0x30 { return Base64.encode(bytes) }
     var text = bytes[...]
     while text.last == 0x0A || text.last == 0x0D { text.removeLast() }
     return String(decoding: text, as: UTF8.self)

@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import Containers
+internal import ExposureKeys
 internal import GatewayDaemon
 internal import GatewaySettings
 internal import Glibc
@@ -66,7 +67,9 @@ private struct WebLog: LogSource {
 
   func content(of path: String, limit: Int) async throws -> [UInt8]? {
     do {
-      let (head, body) = try await transport.ask(PeerRequest(url: Self.encoded(path), byteLimit: limit))
+      // A path can come out of an entry; it is not to become a query or another address.
+      let url = PercentEncoding.encode(path, keeping: "/")
+      let (head, body) = try await transport.ask(PeerRequest(url: url, byteLimit: limit))
       switch head.status {
       case 200: return body
       case 404, 410: return nil
@@ -78,22 +81,6 @@ private struct WebLog: LogSource {
     } catch let fault as TransportFault where fault.code == .tooLarge {
       throw LogFault(.tooLarge, fault.reason)
     }
-  }
-
-  /// A path can come out of an entry; it is not to become a query or another address.
-  private static func encoded(_ path: String) -> String {
-    let digits = Array("0123456789ABCDEF".utf8)
-    var text: [UInt8] = []
-    for byte in path.utf8 {
-      switch byte {
-      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
-        UInt8(ascii: "~"), UInt8(ascii: "/"):
-        text.append(byte)
-      default: text += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
-      }
-    }
-    return String(decoding: text, as: UTF8.self)
   }
 }
 

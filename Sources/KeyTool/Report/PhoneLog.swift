@@ -103,18 +103,13 @@ struct PhoneLog {
   }
 
   private static func hash(_ text: String, _ place: String) throws -> String {
-    let isHexadecimal = text.utf8.count == 64 && text.utf8.allSatisfy { Self.isHexadecimal($0) }
-    if isHexadecimal { return text.lowercased() }
-    guard let bytes = Base64.decode(text.utf8), bytes.count == 32 else {
+    let bytes = (text.utf8.count == 64 ? Hexadecimal.decode(text.utf8) : nil) ?? Base64.decode(text.utf8)
+    guard let bytes, bytes.count == 32 else {
       throw FormatError(
         .malformed,
         "\(place): a hash of \(text.count) characters; expected are 64 hexadecimal digits, or base64 of 32 bytes")
     }
-    return bytes.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
-  }
-
-  private static func isHexadecimal(_ byte: UInt8) -> Bool {
-    (48...57).contains(byte) || (65...70).contains(byte) || (97...102).contains(byte)
+    return Hexadecimal.encode(bytes)
   }
 
   /// A text, or a number.

@@ -1,4 +1,5 @@
 package import BundleTrust
+internal import ExposureKeys
 internal import NIOCore
 internal import NIOHTTP1
 internal import NIOPosix
@@ -165,19 +166,7 @@ package struct CallbackCaller: Sendable {
 
   private static func uri(_ target: CallbackTarget, _ query: [(name: String, value: String)]) -> String {
     let path = target.address.path.isEmpty ? "/" : target.address.path
-    return "\(path)?" + query.map { "\($0.name)=\(encoded($0.value))" }.joined(separator: "&")
-  }
-
-  /// Everything is encoded that is not unreserved (RFC 3986).
-  static func encoded(_ text: String) -> String {
-    let digits = Array("0123456789ABCDEF")
-    return text.utf8.map { byte -> String in
-      let isPlain =
-        (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
-        || "-._~".utf8.contains(byte)
-      return isPlain
-        ? String(UnicodeScalar(byte)) : "%\(digits[Int(byte >> 4)])\(digits[Int(byte & 15)])"
-    }.joined()
+    return "\(path)?" + query.map { "\($0.name)=\(PercentEncoding.encode($0.value))" }.joined(separator: "&")
   }
 }
 

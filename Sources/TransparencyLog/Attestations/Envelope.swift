@@ -1,4 +1,5 @@
 internal import Crypto
+internal import ExposureKeys
 internal import FoundationEssentials
 
 /// A signed payload with its type: DSSE, the envelope of in-toto.
@@ -40,10 +41,10 @@ package struct Envelope: Hashable, Sendable {
   /// One line of JSON, with a line feed at its end.
   package var bytes: [UInt8] {
     let signatures = signatures.map { signature in
-      JSONValue.object([("keyid", .text(signature.keyID)), ("sig", .text(Base64Text.encode(signature.bytes)))])
+      JSONValue.object([("keyid", .text(signature.keyID)), ("sig", .text(Base64.encode(signature.bytes)))])
     }
     let envelope = JSONValue.object([
-      ("payload", .text(Base64Text.encode(payload))), ("payloadType", .text(payloadType)),
+      ("payload", .text(Base64.encode(payload))), ("payloadType", .text(payloadType)),
       ("signatures", .list(signatures)),
     ])
     return Array("\(envelope.text)\n".utf8)
@@ -67,14 +68,14 @@ package struct Envelope: Hashable, Sendable {
     if let name = RepeatedMember.name(in: line) {
       throw fault("it has the member \(quoted(name)) twice; an object has each once")
     }
-    guard let payload = Self.base64(members.payload) else { throw fault("its payload is no base64") }
+    guard let payload = Base64.decode(members.payload.utf8) else { throw fault("its payload is no base64") }
     guard (1...Self.mostSignatures).contains(members.signatures.count) else {
       throw fault("it has \(members.signatures.count) signatures, allowed are 1...\(Self.mostSignatures)")
     }
     guard members.payloadType.utf8.count <= 200 else { throw fault("its payloadType is too long") }
     (self.payload, payloadType) = (payload, members.payloadType)
     signatures = try members.signatures.map { member in
-      guard let bytes = Self.base64(member.sig) else { throw fault("a signature is no base64") }
+      guard let bytes = Base64.decode(member.sig.utf8) else { throw fault("a signature is no base64") }
       return Signature(keyID: member.keyid ?? "", bytes: bytes)
     }
   }
@@ -85,13 +86,6 @@ package struct Envelope: Hashable, Sendable {
     guard signatures.contains(where: { key.hasSigned(message, $0.bytes) }) else {
       throw LogFault(.badSignature, "\(name): no signature of it is by the key \(key.id)")
     }
-  }
-
-  /// Either alphabet, as the format asks, with its padding or without.
-  private static func base64(_ text: String) -> [UInt8]? {
-    var plain = text.replacing("-", with: "+").replacing("_", with: "/")
-    if !plain.hasSuffix("=") { plain += String(repeating: "=", count: (4 - plain.utf8.count % 4) % 4) }
-    return Data(base64Encoded: plain).map(Array.init)
   }
 
   private struct Members: Decodable {
@@ -129,15 +123,16 @@ package struct AttestationKey: Hashable, Sendable {
       let end = pem[begin.upperBound...].firstRange(of: Self.end)
     else { throw fault("it has no public key") }
     let text = pem[begin.upperBound..<end.lowerBound].filter { !$0.isWhitespace }
-    guard let bytes = Base64Text.decode(text), bytes.count == Self.prefix.count + 32, bytes.starts(with: Self.prefix)
+    guard let bytes = Base64.decode(text.utf8, spelling: .canonical), bytes.count == Self.prefix.count + 32,
+      bytes.starts(with: Self.prefix)
     else { throw fault("it is another kind of key") }
     raw = Array(bytes.dropFirst(Self.prefix.count))
   }
 
-  package var pem: String { "\(Self.begin)\n\(Base64Text.encode(Self.prefix + raw))\n\(Self.end)\n" }
+  package var pem: String { "\(Self.begin)\n\(Base64.encode(Self.prefix + raw))\n\(Self.end)\n" }
 
   /// SHA-256 of its 32 bytes, lower-case hexadecimal: a hint beside signatures.
-  package var id: String { SHA256.hash(data: raw).map { String(Int($0) + 0x100, radix: 16).dropFirst() }.joined() }
+  package var id: String { Hexadecimal.encode(SHA256.hash(data: raw)) }
 
   func hasSigned(_ message: [UInt8], _ signature: [UInt8]) -> Bool {
     guard signature.count == 64, let key = try? Curve25519.Signing.PublicKey(rawRepresentation: raw) else {
@@ -171,7 +166,8 @@ package struct AttestationSigner: Sendable, CustomStringConvertible {
       let end = pem[begin.upperBound...].firstRange(of: Self.end)
     else { throw fault }
     let text = pem[begin.upperBound..<end.lowerBound].filter { !$0.isWhitespace }
-    guard let bytes = Base64Text.decode(text), bytes.count == Self.prefix.count + 32, bytes.starts(with: Self.prefix),
+    guard let bytes = Base64.decode(text.utf8, spelling: .canonical), bytes.count == Self.prefix.count + 32,
+      bytes.starts(with: Self.prefix),
       let key = try? Curve25519.Signing.PrivateKey(rawRepresentation: bytes.dropFirst(Self.prefix.count))
     else { throw fault }
     self.key = key
@@ -181,7 +177,7 @@ package struct AttestationSigner: Sendable, CustomStringConvertible {
 
   /// For a file that its owner alone can read.
   package var disclosed: String {
-    "\(Self.begin)\n\(Base64Text.encode(Self.prefix + Array(key.rawRepresentation)))\n\(Self.end)\n"
+    "\(Self.begin)\n\(Base64.encode(Self.prefix + Array(key.rawRepresentation)))\n\(Self.end)\n"
   }
 
   package var description: String { "a private key of attestations" }

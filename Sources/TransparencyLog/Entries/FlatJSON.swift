@@ -1,3 +1,4 @@
+internal import ExposureKeys
 internal import FoundationEssentials
 
 /// A JSON object of numbers and texts in its one spelling: members in the order of their UTF-16 units, no spaces, only
@@ -33,8 +34,7 @@ enum FlatJSON {
       case "\r": json += "\\r"
       case "\t": json += "\\t"
       case _ where scalar.value < 0x20:
-        let digits = String(scalar.value, radix: 16)
-        json += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+        json += "\\u" + Hexadecimal.encode(number: UInt64(scalar.value), width: 4)
       default: json.unicodeScalars.append(scalar)
       }
     }

@@ -1,4 +1,5 @@
 internal import Crypto
+internal import ExposureKeys
 
 /// One look at a log: does it extend what was seen, is every entry in its tree, is each bundle served as it was published, and
 /// listed for as long as its series says?
@@ -83,7 +84,9 @@ package struct LogWatch: Sendable {
 
   /// SHA-256 of the public key of attestations; `nil` where none is shown.
   private func attester() async throws -> String? {
-    try await source.content(of: AttestationSigner.publicFile, limit: 1 << 16).map(hexadecimalSHA256)
+    try await source.content(of: AttestationSigner.publicFile, limit: 1 << 16).map {
+      Hexadecimal.encode(SHA256.hash(data: $0))
+    }
   }
 
   /// The entries from an index on. That they belong to the tree is proved by the root: the right edge of the old tree, which
@@ -126,7 +129,7 @@ package struct LogWatch: Sendable {
     guard let content else {
       return mayBeGone ? nil : finding(.missingBundle, "is not there, which entry \(bundle.entry) says was published")
     }
-    let digest = hexadecimalSHA256(content)
+    let digest = Hexadecimal.encode(SHA256.hash(data: content))
     guard digest != bundle.sha256 else { return nil }
     return finding(
       .changedBundle, "has the SHA-256 \(digest), entry \(bundle.entry) says \(bundle.sha256): it was changed")
@@ -180,8 +183,4 @@ private struct KnownBundles {
     default: break
     }
   }
-}
-
-func hexadecimalSHA256(_ bytes: [UInt8]) -> String {
-  SHA256.hash(data: bytes).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
 }

@@ -1,4 +1,5 @@
 internal import Crypto
+internal import ExposureKeys
 
 /// A public key that may have signed notes, with its name: `NAME+HEX+BASE64`.
 ///
@@ -45,7 +46,7 @@ package struct NoteVerifier: Hashable, Sendable, CustomStringConvertible {
     guard KeyName.isValid(parts[0]) else { throw fault("has no name that is allowed") }
     guard let stated = KeyID(hexadecimal: parts[1]) else { throw fault("has no eight lower-case digits for its ID") }
     let front = "\(parts[0])+\(parts[1])+..."
-    guard let bytes = Base64Text.decode(parts[2]), let type = bytes.first else {
+    guard let bytes = Base64.decode(parts[2].utf8, spelling: .canonical), let type = bytes.first else {
       throw fault("ends in no base64", of: front)
     }
     guard let kind = Kind(rawValue: type) else {
@@ -59,7 +60,7 @@ package struct NoteVerifier: Hashable, Sendable, CustomStringConvertible {
   }
 
   package var description: String {
-    "\(name)+\(keyID.hexadecimal)+\(Base64Text.encode([kind.rawValue] + publicKey))"
+    "\(name)+\(keyID.hexadecimal)+\(Base64.encode([kind.rawValue] + publicKey))"
   }
 
   /// Whether a signature is said to be by this key.
@@ -140,7 +141,8 @@ package struct NoteSigner: Sendable, CustomStringConvertible {
     guard KeyName.isValid(parts[2]), let stated = KeyID(hexadecimal: parts[3]) else {
       throw fault("has no name or no ID")
     }
-    guard let bytes = Base64Text.decode(parts[4]), bytes.count == 33, let kind = NoteVerifier.Kind(rawValue: bytes[0]),
+    guard let bytes = Base64.decode(parts[4].utf8, spelling: .canonical), bytes.count == 33,
+      let kind = NoteVerifier.Kind(rawValue: bytes[0]),
       let key = try? Curve25519.Signing.PrivateKey(rawRepresentation: bytes.dropFirst())
     else { throw fault("ends in no Ed25519 key") }
     self.init(String(parts[2]), kind, key)
@@ -151,7 +153,7 @@ package struct NoteSigner: Sendable, CustomStringConvertible {
   package var disclosed: String {
     let name = verifier.name
     let seed = [verifier.kind.rawValue] + Array(key.rawRepresentation)
-    return "PRIVATE+KEY+\(name)+\(verifier.keyID.hexadecimal)+\(Base64Text.encode(seed))"
+    return "PRIVATE+KEY+\(name)+\(verifier.keyID.hexadecimal)+\(Base64.encode(seed))"
   }
 
   package var description: String { "a private key of \(verifier.name)" }

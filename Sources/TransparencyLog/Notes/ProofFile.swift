@@ -1,3 +1,5 @@
+internal import ExposureKeys
+
 /// A file beside something that is in a log: where it stands there, and the proof.
 ///
 /// Source: C2SP tlog-proof. `extra` is proved by nobody; here it has the entry itself, which the proof then proves.
@@ -21,7 +23,7 @@ package struct ProofFile: Hashable, Sendable {
 
   package var bytes: [UInt8] {
     var text = "\(Self.firstLine)\n"
-    if let extra { text += "extra \(Base64Text.encode(extra))\n" }
+    if let extra { text += "extra \(Base64.encode(extra))\n" }
     text += "index \(index)\n" + hashes.map { $0.base64 + "\n" }.joined() + "\n"
     return Array(text.utf8) + checkpoint
   }
@@ -46,7 +48,9 @@ package struct ProofFile: Hashable, Sendable {
     guard first == Self.firstLine else { throw fault(1, "it is \(quoted(first)), allowed is \"\(Self.firstLine)\"") }
     var line = try next()
     if line.hasPrefix("extra ") {
-      guard let extra = Base64Text.decode(line.dropFirst(6)) else { throw fault(number, "\"extra\" has no base64") }
+      guard let extra = Base64.decode(line.dropFirst(6).utf8, spelling: .canonical) else {
+        throw fault(number, "\"extra\" has no base64")
+      }
       self.extra = extra
       line = try next()
     } else {

@@ -1,3 +1,5 @@
+internal import ExposureKeys
+
 /// A text and signatures under it.
 ///
 /// Source: C2SP signed-note. The text ends with a line feed; then comes an empty line, and a line for each signature. In the
@@ -22,12 +24,13 @@ package struct SignedNote: Hashable, Sendable {
     }
 
     /// `— NAME BASE64`, without the line feed.
-    package var line: String { "— \(name) \(Base64Text.encode(keyID.bytes + bytes))" }
+    package var line: String { "— \(name) \(Base64.encode(keyID.bytes + bytes))" }
 
     /// - Returns: `nil` for a line that is no signature.
     package init?(line: some StringProtocol) {
       let parts = line.split(separator: " ", omittingEmptySubsequences: false)
-      guard parts.count == 3, parts[0] == "—", KeyName.isValid(parts[1]), let bytes = Base64Text.decode(parts[2]),
+      guard parts.count == 3, parts[0] == "—", KeyName.isValid(parts[1]),
+        let bytes = Base64.decode(parts[2].utf8, spelling: .canonical),
         bytes.count > 4, let keyID = KeyID(bytes.prefix(4))
       else { return nil }
       self.init(name: String(parts[1]), keyID: keyID, bytes: Array(bytes.dropFirst(4)))
@@ -95,18 +98,13 @@ package struct KeyID: Hashable, Sendable {
 
   /// - Parameter hexadecimal: eight lower-case digits.
   init?(hexadecimal text: some StringProtocol) {
-    guard text.utf8.count == 8, text.utf8.allSatisfy({ (48...57).contains($0) || (97...102).contains($0) }),
-      let value = UInt32(text, radix: 16)
-    else { return nil }
-    self.value = value
+    guard let bytes = Hexadecimal.decode(text.utf8), text == text.lowercased() else { return nil }
+    self.init(bytes)
   }
 
   var bytes: [UInt8] { (0..<4).map { UInt8(truncatingIfNeeded: value >> UInt32(24 - 8 * $0)) } }
 
-  package var hexadecimal: String {
-    let digits = String(value, radix: 16)
-    return String(repeating: "0", count: 8 - digits.count) + digits
-  }
+  package var hexadecimal: String { Hexadecimal.encode(bytes) }
 }
 
 /// Names of keys, and so of logs.

@@ -1,4 +1,5 @@
 internal import Crypto
+internal import ExposureKeys
 
 /// The hash of a leaf or of a subtree: 32 bytes, SHA-256.
 ///
@@ -56,18 +57,16 @@ package struct TreeHash: Hashable, Sendable {
   package var bytes: [UInt8] { withUnsafeBytes(of: words) { Array($0) } }
 
   /// As notes write it: 44 characters.
-  package var base64: String { Base64Text.encode(bytes) }
+  package var base64: String { Base64.encode(bytes) }
 
   /// - Returns: `nil` for what is no 32 bytes in base64 with its padding.
   package init?(base64 text: some StringProtocol) {
-    guard let bytes = Base64Text.decode(text) else { return nil }
+    guard let bytes = Base64.decode(text.utf8, spelling: .canonical) else { return nil }
     self.init(bytes)
   }
 
   /// Lower-case hexadecimal, 64 digits.
-  package var hexadecimal: String {
-    bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
-  }
+  package var hexadecimal: String { Hexadecimal.encode(bytes) }
 }
 
 extension [TreeHash] {

@@ -74,23 +74,26 @@ struct ResponseSignatureTests {
 
   @Test("Base64 for URLs has no padding and its own alphabet")
   func base64URL() {
-    #expect(Base64URL.encode([0xfb, 0xff, 0xfe]) == "-__-")
-    #expect(Base64URL.encode([1]) == "AQ")
-    #expect(Base64URL.decode("-__-") == [0xfb, 0xff, 0xfe])
-    for text in ["AQ==", "+//+", "A", "A B"] { #expect(Base64URL.decode(text) == nil) }
+    #expect(Base64.encodeURL([0xfb, 0xff, 0xfe]) == "-__-")
+    #expect(Base64.encodeURL([1]) == "AQ")
+    #expect(Base64.decode("-__-".utf8, spelling: .url) == [0xfb, 0xff, 0xfe])
+    for text in ["AQ==", "+//+", "A", "A B"] { #expect(Base64.decode(text.utf8, spelling: .url) == nil) }
   }
 
   private func verified(_ token: String) throws -> [String: Any] {
     let parts = token.split(separator: ".", omittingEmptySubsequences: false)
     try #require(parts.count == 3)
     #expect(!token.contains("="))
-    let signature = try P256.Signing.ECDSASignature(rawRepresentation: try #require(Base64URL.decode(parts[2])))
+    let signature = try P256.Signing.ECDSASignature(
+      rawRepresentation: try #require(Base64.decode(parts[2].utf8, spelling: .url)))
     let publicKey = try P256.Signing.PublicKey(x963Representation: key.publicKey.x963)
     try #require(publicKey.isValidSignature(signature, for: Data("\(parts[0]).\(parts[1])".utf8)))
     let header =
-      try JSONSerialization.jsonObject(with: Data(try #require(Base64URL.decode(parts[0])))) as? [String: String]
+      try JSONSerialization.jsonObject(with: Data(try #require(Base64.decode(parts[0].utf8, spelling: .url))))
+      as? [String: String]
     #expect(header == ["alg": "ES256", "typ": "JWT"])
-    let claims = try JSONSerialization.jsonObject(with: Data(try #require(Base64URL.decode(parts[1]))))
+    let claims = try JSONSerialization.jsonObject(
+      with: Data(try #require(Base64.decode(parts[1].utf8, spelling: .url))))
     return try #require(claims as? [String: Any])
   }
 }

@@ -243,9 +243,9 @@ struct UploadTests {
         "{\"iss\":\"\(certificate.issuer)\",\"aud\":\"\(certificate.audience)\",\"exp\":\(certificate.expires),"
         + "\"iat\":\(certificate.issued),\"reportType\":\"\(certificate.reportType)\","
         + "\"symptomOnsetInterval\":\(certificate.onset),\"tekmac\":\"\(Data(code).base64EncodedString())\"}"
-      let signed = "\(Base64URL.encode(Array(header.utf8))).\(Base64URL.encode(Array(claims.utf8)))"
+      let signed = "\(Base64.encodeURL(Array(header.utf8))).\(Base64.encodeURL(Array(claims.utf8)))"
       let signature = try (signer ?? verificationKey).signature(for: Data(signed.utf8))
-      body += ",\"verificationPayload\":\"\(signed).\(Base64URL.encode(Array(signature.rawRepresentation)))\""
+      body += ",\"verificationPayload\":\"\(signed).\(Base64.encodeURL(Array(signature.rawRepresentation)))\""
       body += ",\"hmackey\":\"\(Data(secret).base64EncodedString())\""
     }
     return Array((body + adding + ",\"padding\":\"abcd\"}").utf8)

@@ -209,7 +209,7 @@ struct UploadVectorTests {
     let all = keys.map { name, key in
       let point = Array(key.publicKey.x963Representation.dropFirst())
       return
-        #"{"kty":"EC","crv":"P-256","kid":"\#(name)","x":"\#(Base64URL.encode(Array(point.prefix(32))))","y":"\#(Base64URL.encode(Array(point.suffix(32))))"}"#
+        #"{"kty":"EC","crv":"P-256","kid":"\#(name)","x":"\#(Base64.encodeURL(Array(point.prefix(32))))","y":"\#(Base64.encodeURL(Array(point.suffix(32))))"}"#
     }
     return Array("{\"keys\":[\(all.joined(separator: ","))]}".utf8)
   }

@@ -1,3 +1,4 @@
+internal import ExposureKeys
 internal import HTTPTypes
 internal import Hummingbird
 internal import KeyIntake
@@ -59,7 +60,7 @@ struct CallbackEndpoint: Sendable {
   /// The parameter `url`, once.
   private static func url(in query: String) throws(FederationRefusal) -> String {
     let values = query.split(separator: "&").filter { $0.hasPrefix("url=") }.map { $0.dropFirst("url=".count) }
-    guard values.count == 1, let url = CertificateFields.percentDecoded(String(values[0])), !url.isEmpty else {
+    guard values.count == 1, let url = PercentEncoding.decode(String(values[0])), !url.isEmpty else {
       throw FederationRefusal(
         .malformed, "callback-url-refused",
         "Callback URL is invalid: the address stands in the query once, percent-encoded: ?url=https%3A%2F%2F…")

@@ -1,4 +1,5 @@
 internal import BundleTrust
+internal import ExposureKeys
 internal import HTTPTypes
 internal import KeyFormats
 
@@ -38,7 +39,8 @@ extension CertificateFields {
       return digest
     }
     if let whole {
-      guard let pem = Self.percentDecoded(whole), let certificate = try? FederationCertificate(pem: Self.lines(of: pem))
+      guard let pem = PercentEncoding.decode(whole),
+        let certificate = try? FederationCertificate(pem: Self.lines(of: pem))
       else { throw .unreadable("\(self.certificate) is no percent-encoded certificate in PEM") }
       guard shown == nil || shown == certificate.thumbprint else {
         throw .unreadable("\(self.digest) is not that of \(self.certificate)")
@@ -61,7 +63,7 @@ extension CertificateFields {
   }
 
   private func countries(of subject: String) throws(DoorRefusal) -> [String] {
-    let name = subject.utf8.contains(UInt8(ascii: "%")) ? Self.percentDecoded(subject) : subject
+    let name = subject.utf8.contains(UInt8(ascii: "%")) ? PercentEncoding.decode(subject) : subject
     guard let countries = name.flatMap(DistinguishedName.countries) else {
       throw .unreadable("\(self.subject) is no distinguished name: CN=gateway,O=Ministry,C=DE")
     }
@@ -82,34 +84,10 @@ extension CertificateFields {
   /// Lower-case hexadecimal of the digest; `nil` for what is none.
   static func digest(_ stated: String) -> String? {
     guard stated.utf8.count <= 256,
-      let text = stated.utf8.contains(UInt8(ascii: "%")) ? percentDecoded(stated) : stated
+      let text = stated.utf8.contains(UInt8(ascii: "%")) ? PercentEncoding.decode(stated) : stated
     else { return nil }
-    let isHexadecimal = text.utf8.allSatisfy { byte in
-      (0x30...0x39).contains(byte) || (0x61...0x66).contains(byte | 0x20)
-    }
-    if text.utf8.count == 64, isHexadecimal { return text.lowercased() }
-    guard let bytes = Base64.decode(text.utf8), bytes.count == 32 else { return nil }
-    return bytes.map { byte in
-      String([Array("0123456789abcdef")[Int(byte >> 4)], Array("0123456789abcdef")[Int(byte & 15)]])
-    }.joined()
-  }
-
-  /// RFC 3986; a plus sign is a plus sign. `nil` for an escape that is none, and for what is no UTF-8 then.
-  static func percentDecoded(_ text: String) -> String? {
-    var bytes: [UInt8] = []
-    var rest = Array(text.utf8)[...]
-    while let byte = rest.popFirst() {
-      guard byte == UInt8(ascii: "%") else {
-        bytes.append(byte)
-        continue
-      }
-      guard rest.count >= 2, let value = UInt8(String(decoding: rest.prefix(2), as: UTF8.self), radix: 16),
-        rest.prefix(2).allSatisfy({ $0 != UInt8(ascii: "+") && $0 != UInt8(ascii: "-") })
-      else { return nil }
-      bytes.append(value)
-      rest.removeFirst(2)
-    }
-    return String(validating: bytes, as: UTF8.self)
+    let bytes = (text.utf8.count == 64 ? Hexadecimal.decode(text.utf8) : nil) ?? Base64.decode(text.utf8)
+    return bytes.flatMap { $0.count == 32 ? Hexadecimal.encode($0) : nil }
   }
 
   /// With the line ends that a proxy may have made blanks or tabs of.

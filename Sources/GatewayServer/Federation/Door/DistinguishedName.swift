@@ -1,3 +1,5 @@
+internal import ExposureKeys
+
 /// The subject of a certificate as a proxy writes it: as RFC 4514 has it (`CN=gateway,O=Ministry,C=DE`, with nginx and
 /// HAProxy), or in OpenSSL's old form (`/C=DE/O=Ministry/CN=gateway`).
 ///
@@ -91,9 +93,9 @@ enum DistinguishedName {
         continue
       }
       guard let first = rest.popFirst() else { return nil }
-      if let high = digit(first), let second = rest.first, let low = digit(second) {
+      if let value = Hexadecimal.decode([first] + rest.prefix(1)) {
         rest.removeFirst()
-        bytes.append(high << 4 | low)
+        bytes += value
       } else {
         bytes.append(first)
       }
@@ -109,24 +111,12 @@ enum DistinguishedName {
   /// `#13024445`: the DER of a string of fewer than 128 bytes.
   private static func hexadecimalValue(_ rest: inout ArraySlice<UInt8>) -> String? {
     rest.removeFirst()
-    var bytes: [UInt8] = []
-    while let high = rest.first.flatMap(digit) {
-      guard rest.count >= 2, let low = digit(rest[rest.startIndex + 1]) else { return nil }
-      bytes.append(high << 4 | low)
-      rest.removeFirst(2)
-    }
+    let digits = rest.prefix(while: Hexadecimal.isDigit)
+    rest = rest.dropFirst(digits.count)
     skipSpaces(&rest)
-    guard bytes.count >= 2, bytes[1] < 0x80, Int(bytes[1]) == bytes.count - 2 else { return nil }
+    guard let bytes = Hexadecimal.decode(digits), bytes.count >= 2, bytes[1] < 0x80, Int(bytes[1]) == bytes.count - 2
+    else { return nil }
     return String(validating: bytes.dropFirst(2), as: UTF8.self)
-  }
-
-  private static func digit(_ byte: UInt8) -> UInt8? {
-    switch byte {
-    case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
-    case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
-    case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
-    default: nil
-    }
   }
 }
 

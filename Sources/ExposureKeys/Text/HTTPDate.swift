@@ -1,14 +1,12 @@
-internal import ExposureKeys
-
 /// The dates of HTTP (RFC 9110, 5.6.7), in whole seconds.
-enum HTTPDate {
+package enum HTTPDate {
   private static let weekdays = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
   private static let months = [
     "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
   ]
 
   /// `Sun, 06 Nov 1994 08:49:37 GMT`; for instants of the years 1...9999.
-  static func text(_ instant: Instant) -> String {
+  package static func text(_ instant: Instant) -> String {
     let parts = instant.day.description.split(separator: "-")
     // 1970-01-01 was a Thursday.
     let weekday = weekdays[Int(((instant.day.daysSince1970 + 4) % 7 + 7) % 7)]
@@ -18,7 +16,7 @@ enum HTTPDate {
   }
 
   /// Reads the three forms that a recipient must know; `nil` for anything else.
-  static func instant(_ text: String) -> Instant? {
+  package static func instant(_ text: String) -> Instant? {
     guard text.utf8.count <= 40 else { return nil }
     let parts = text.split { $0 == " " || $0 == "," || $0 == ":" || $0 == "-" }.map(String.init)
     // asctime has no zone and the year last; the other two differ in the digits of the year.

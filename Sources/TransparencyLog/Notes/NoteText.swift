@@ -1,17 +1,3 @@
-internal import FoundationEssentials
-
-/// Base64 with its padding and nothing else (RFC 4648, section 4): each number of bytes has one spelling.
-enum Base64Text {
-  static func encode(_ bytes: some Collection<UInt8>) -> String { Data(bytes).base64EncodedString() }
-
-  /// - Returns: `nil` for another spelling: without padding, with spaces, with bits behind the last byte.
-  static func decode(_ text: some StringProtocol) -> [UInt8]? {
-    let text = String(text)
-    guard let data = Data(base64Encoded: text), data.base64EncodedString() == text else { return nil }
-    return Array(data)
-  }
-}
-
 /// A number as notes and proofs write it: decimal digits, no sign, no zero in front.
 enum DecimalText {
   /// - Returns: `nil` for another spelling, and for numbers above the limit.
