@@ -151,23 +151,3 @@ enum SpooledContent {
     return spool ?? MemorySource(front)
   }
 }
-
-/// A part of a file without a name.
-private final class SpoolPart: SeekableSource {
-  private let spool: SpoolFile
-  private let range: Range<Int>
-
-  init(_ spool: SpoolFile, _ range: Range<Int>) {
-    self.spool = spool
-    self.range = range
-  }
-
-  var byteCount: Int { range.count }
-
-  func read(at offset: Int, into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
-    let count = min(buffer.count, range.count - offset)
-    guard offset >= 0, count > 0 else { return 0 }
-    return try spool.read(
-      at: range.lowerBound + offset, into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<count]))
-  }
-}

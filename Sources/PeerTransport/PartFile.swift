@@ -47,11 +47,6 @@ struct PartFile: ~Copyable {
   }
 
   private func write(_ bytes: UnsafeRawBufferPointer) throws {
-    var rest = bytes
-    while !rest.isEmpty {
-      let count = Glibc.write(descriptor, rest.baseAddress, rest.count)
-      guard count >= 0 || errno == EINTR else { throw FileFault("write", partPath, number: errno) }
-      rest = UnsafeRawBufferPointer(rebasing: rest[max(0, count)...])
-    }
+    try writeFully(bytes, to: descriptor, at: nil, path: partPath)
   }
 }

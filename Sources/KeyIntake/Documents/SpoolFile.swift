@@ -88,6 +88,23 @@ package final class SpoolFile: SeekableSource, PatchableSink {
   }
 }
 
+/// A part of a temporary file.
+package final class SpoolPart: SeekableSource {
+  private let file: SpoolFile
+  private let range: Range<Int>
+
+  package init(_ file: SpoolFile, _ range: Range<Int>) { (self.file, self.range) = (file, range) }
+
+  package var byteCount: Int { range.count }
+
+  package func read(at offset: Int, into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+    let count = min(buffer.count, range.count - offset)
+    guard offset >= 0, count > 0 else { return 0 }
+    return try file.read(
+      at: range.lowerBound + offset, into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<count]))
+  }
+}
+
 package func writeFully(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32, at offset: Int?, path: String) throws {
   var written = 0
   while written < bytes.count {

@@ -317,20 +317,3 @@ private struct NotFetched: Error, CustomStringConvertible {
   let reason: String
   var description: String { reason }
 }
-
-/// A part of a temporary file.
-private final class SpoolPart: SeekableSource {
-  private let file: SpoolFile
-  private let range: Range<Int>
-
-  init(_ file: SpoolFile, _ range: Range<Int>) { (self.file, self.range) = (file, range) }
-
-  var byteCount: Int { range.count }
-
-  func read(at offset: Int, into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
-    let count = min(buffer.count, max(0, range.count - offset))
-    guard count > 0 else { return 0 }
-    return try file.read(
-      at: range.lowerBound + offset, into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<count]))
-  }
-}
