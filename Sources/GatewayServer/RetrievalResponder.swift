@@ -74,7 +74,7 @@ struct RetrievalResponder: Sendable {
       return try await response(with: page(try report(snapshot, request, now)), to: request, now: now)
     case "api/series":
       route = "api"
-      let document = JSONDocument.bytes(try report(snapshot, request, now))
+      let document = JSONDocument.bytes(try report(snapshot, request, now), inSnakeCase: true)
       return try await response(
         with: Self.text(document, "application/json", cache: .seconds(60)), to: request, now: now)
     case "openapi.json":

@@ -25,11 +25,6 @@ package struct RejectedKey: Hashable, Sendable, Encodable {
   /// How many of them a receipt shows.
   package static let shownCount = 20
 
-  enum CodingKeys: String, CodingKey {
-    case document, step, position, reason, detail
-    case byteOffset = "byte_offset"
-  }
-
   package init(_ rejection: Rejection, of document: String, at step: Step) {
     self.document = document
     self.step = step

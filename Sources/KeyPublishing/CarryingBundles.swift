@@ -107,9 +107,7 @@ package struct CarryingBundle: Hashable, Sendable {
 
 extension CarryingBundle: Encodable {
   private enum CodingKeys: String, CodingKey {
-    case series, path, state, keys
-    case listedUntil = "listed_until"
-    case servedUntil = "served_until"
+    case series, path, state, keys, listedUntil, servedUntil
   }
 
   package func encode(to encoder: any Encoder) throws {

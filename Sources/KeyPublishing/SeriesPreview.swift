@@ -20,8 +20,7 @@ package struct SeriesPreview: Hashable, Sendable {
     package let agrees: Bool
 
     private enum CodingKeys: String, CodingKey {
-      case lookedAt = "looked_at"
-      case agrees
+      case lookedAt, agrees
     }
 
     package func encode(to encoder: any Encoder) throws {
@@ -105,17 +104,11 @@ private func reportTypeName(_ key: ClaimedKey) -> String {
 
 extension SeriesPreview: Encodable {
   private enum CodingKeys: String, CodingKey {
-    case series, title, now, window, believed, new, revised, held, holds, omissions, paused, recalled, lookalikes, days
-    case warnings, waiting, comparison
+    case series, title, now, window, believed, new, revised, held, holds, omissions, paused, recalled, lookalikes,
+      days, warnings, waiting, comparison, alreadyReleased, leftOut, notRevocable, minimumKeys, nextRelease,
+      reportTypes, revisedReportTypes
     case isDue = "due"
-    case alreadyReleased = "already_released"
-    case leftOut = "left_out"
-    case notRevocable = "not_revocable"
     case isTooSmall = "too_small"
-    case minimumKeys = "minimum_keys"
-    case nextRelease = "next_release"
-    case reportTypes = "report_types"
-    case revisedReportTypes = "revised_report_types"
   }
 
   package func encode(to encoder: any Encoder) throws {

@@ -64,9 +64,7 @@ package struct SeriesReceipt: Hashable, Sendable {
     package var exportSHA256: String
 
     enum CodingKeys: String, CodingKey {
-      case kind, path, keys, bytes
-      case revisedKeys = "revised_keys"
-      case exportSHA256 = "export_sha256"
+      case kind, path, keys, bytes, revisedKeys, exportSHA256
     }
   }
 
@@ -189,16 +187,10 @@ extension KeySelection.Counts {
 
 extension SeriesReceipt: Encodable {
   private enum CodingKeys: String, CodingKey {
-    case series, now, window, believed, published, revised, held, holds, omissions, paused, waiting, bundles, expired
-    case removed, warnings, fault, lookalikes, recalled
-    case nextWindow = "next_window"
+    case series, now, window, believed, published, revised, held, holds, omissions, paused, waiting, bundles, expired,
+      removed, warnings, fault, lookalikes, recalled, nextWindow, alreadyReleased, leftOut, notRevocable, nextRelease,
+      signedAgain, madeAgain
     case looksAtChanges = "changes_only"
-    case alreadyReleased = "already_released"
-    case leftOut = "left_out"
-    case notRevocable = "not_revocable"
-    case nextRelease = "next_release"
-    case signedAgain = "signed_again"
-    case madeAgain = "made_again"
   }
 
   package func encode(to encoder: any Encoder) throws {

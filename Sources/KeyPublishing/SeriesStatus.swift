@@ -137,13 +137,8 @@ package struct SeriesStatus: Hashable, Sendable {
 
 extension SeriesStatus: Encodable {
   private enum CodingKeys: String, CodingKey {
-    case series, title, faults, due, new, revised, held, paused, waiting
-    case lastWindow = "last_window"
-    case nextWindow = "next_window"
-    case lastBundle = "last_bundle"
-    case listedBundles = "listed_bundles"
-    case nextRelease = "next_release"
-    case whyNothing = "why_nothing"
+    case series, title, faults, due, new, revised, held, paused, waiting, lastWindow, nextWindow, lastBundle,
+      listedBundles, nextRelease, whyNothing
   }
 
   package func encode(to encoder: any Encoder) throws {

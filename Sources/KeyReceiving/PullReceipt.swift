@@ -49,10 +49,8 @@ package struct PullReceipt: Hashable, Sendable {
 
 extension PullReceipt: Encodable {
   private enum CodingKeys: String, CodingKey {
-    case source, outcome, fault, listed, recorded, unchanged, bytes, received, new, known, rejected, held, rejections
-    case allowances, refused, notices, cursor
-    case notFetched = "not_fetched"
-    case waitingUntil = "waiting_until"
+    case source, outcome, fault, listed, recorded, unchanged, bytes, received, new, known, rejected, held, rejections,
+      allowances, refused, notices, cursor, notFetched, waitingUntil
   }
 
   package func encode(to encoder: any Encoder) throws {

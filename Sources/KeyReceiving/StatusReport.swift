@@ -161,12 +161,8 @@ package func isBehind(_ newest: Instant?, after limit: Int64?, at now: Instant) 
 
 extension StatusReport: Encodable {
   private enum CodingKeys: String, CodingKey {
-    case now, sources, mirrors, claims, arrivals
-    case reportVersion = "report_version"
-    case pausedOrigins = "paused_origins"
-    case lastRetention = "last_retention"
-    case keptDocuments = "kept_documents"
-    case keptBytes = "kept_bytes"
+    case now, sources, mirrors, claims, arrivals, reportVersion, pausedOrigins, lastRetention, keptDocuments,
+      keptBytes
   }
 
   package func encode(to encoder: any Encoder) throws {
@@ -205,13 +201,9 @@ extension StatusReport: Encodable {
     }
 
     enum CodingKeys: String, CodingKey {
-      case name, state, fault, failures, cursor, documents, received, new, known, held, rejections, quarantine
+      case name, state, fault, failures, cursor, documents, received, new, known, held, rejections, quarantine,
+        lastAttempt, lastSuccess, lagSeconds, nextAttempt, newestKey
       case peer = "protocol"
-      case lastAttempt = "last_attempt"
-      case lastSuccess = "last_success"
-      case lagSeconds = "lag_seconds"
-      case nextAttempt = "next_attempt"
-      case newestKey = "newest_key"
     }
 
     func encode(to encoder: any Encoder) throws {
@@ -270,8 +262,7 @@ package struct QuarantineRow: Sendable, Encodable {
   }
 
   enum CodingKeys: String, CodingKey {
-    case id, source, document, state, fault, attempts, since, held, flood
-    case nextAttempt = "next_attempt"
+    case id, source, document, state, fault, attempts, since, held, flood, nextAttempt
   }
 
   package init(_ document: WaitingDocument, _ flood: HeldFlood?) {

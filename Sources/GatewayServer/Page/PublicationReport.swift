@@ -53,19 +53,6 @@ struct PublicationReport: Encodable, Hashable {
     var addresses: [AppAddress]
     /// Of the ring of public keys; `nil` where none is readable.
     var ring: String?
-
-    enum CodingKeys: String, CodingKey {
-      case name, title, regions, period, updated, days, addresses, ring
-      case headerRegion = "header_region"
-      case appBundleID = "app_bundle_id"
-      case androidPackage = "android_package"
-      case listedBundles = "listed_bundles"
-      case listedKeys = "listed_keys"
-      case listedRevisedKeys = "listed_revised_keys"
-      case signingKeys = "signing_keys"
-      case keysBy = "keys_by"
-      case latestBundles = "latest_bundles"
-    }
   }
 
   struct SeriesKey: Encodable, Hashable {
@@ -79,9 +66,8 @@ struct PublicationReport: Encodable, Hashable {
     var listedBundles: Int
 
     enum CodingKeys: String, CodingKey {
-      case id, version, fingerprint
+      case id, version, fingerprint, listedBundles
       case isCurrent = "current"
-      case listedBundles = "listed_bundles"
     }
   }
 
@@ -91,11 +77,6 @@ struct PublicationReport: Encodable, Hashable {
     var day: String
     var keys: Int
     var revisedKeys: Int
-
-    enum CodingKeys: String, CodingKey {
-      case day, keys
-      case revisedKeys = "revised_keys"
-    }
   }
 
   /// Keys by what they say. Padding counts, too.
@@ -110,12 +91,6 @@ struct PublicationReport: Encodable, Hashable {
     var keyDay: [Share]
     var transmissionRisk: [Share]
     var reportType: [Share]
-
-    enum CodingKeys: String, CodingKey {
-      case keyDay = "key_day"
-      case transmissionRisk = "transmission_risk"
-      case reportType = "report_type"
-    }
 
     init(_ tally: KeyTally) {
       keyDay = tally.days.sorted { $0.key < $1.key }.map { Share(name: $0.key.description, keys: $0.value) }
@@ -141,17 +116,6 @@ struct PublicationReport: Encodable, Hashable {
     /// Of its proof and its attestation; `nil` where there is none.
     var proof: String?
     var attestation: String?
-
-    enum CodingKeys: String, CodingKey {
-      case kind, path, url, start, end, published, keys, bytes, sha256, proof, attestation
-      case revisedKeys = "revised_keys"
-    }
-  }
-
-  enum CodingKeys: String, CodingKey {
-    case series, addresses, log
-    case defaultSeries = "default_series"
-    case keysIncludePadding = "keys_include_padding"
   }
 
   static let days: Int64 = 14

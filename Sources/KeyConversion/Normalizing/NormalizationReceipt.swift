@@ -85,14 +85,8 @@ package struct NormalizationReceipt: Sendable {
 
 extension NormalizationReceipt: Encodable {
   private enum CodingKeys: String, CodingKey {
-    case reportVersion = "report_version"
-    case now, publishing, region, documents, received, new, known, rejected, rejections, allowances
-    case heldForOperator = "held_for_operator"
-    case believed, published, held, holds, notes, output
-    case leftOut = "left_out"
-    case unreadable
-    case omissions
-    case nextRelease = "next_release"
+    case reportVersion, now, publishing, region, documents, received, new, known, rejected, rejections, allowances,
+      heldForOperator, believed, published, held, holds, notes, output, leftOut, unreadable, omissions, nextRelease
   }
 
   package func encode(to encoder: any Encoder) throws {
@@ -144,10 +138,8 @@ extension NormalizationReceipt.Target: Encodable {
 
 extension IncomingReceipt: Encodable {
   private enum CodingKeys: String, CodingKey {
-    case name, source, policy, origin, relay, format, received, new, known, rejected, rejections, allowances
-    case vouchedBy = "vouched_by"
-    case signedBy = "signed_by"
-    case heldForOperator = "held_for_operator"
+    case name, source, policy, origin, relay, format, received, new, known, rejected, rejections, allowances,
+      vouchedBy, signedBy, heldForOperator
     case isOriginOfItsOwn = "origin_of_its_own"
   }
 

@@ -27,11 +27,6 @@ package struct ProfileReport: Codable, Hashable, Sendable {
     package var firstPosition: Int?
     /// What this client does, and why here.
     package var text: String
-
-    enum CodingKeys: String, CodingKey {
-      case rule, outcome, count, text
-      case firstPosition = "first_position"
-    }
   }
 
   package enum Outcome: String, Codable, Hashable, Sendable, CaseIterable {
@@ -67,11 +62,6 @@ package struct ProfileReport: Codable, Hashable, Sendable {
       } else {
         .accepts
       }
-  }
-
-  enum CodingKeys: String, CodingKey {
-    case profile, verdict, rules
-    case skippedKeys = "skipped_keys"
   }
 }
 

@@ -81,12 +81,6 @@ package struct HistoryReport: Encodable, Sendable {
     /// Windows that reach into the next one.
     package let overlapping: [Span]
     package let overlappingCount: Int
-
-    enum CodingKeys: String, CodingKey {
-      case region, seconds, documents, first, last, missing, overlapping
-      case missingCount = "missing_count"
-      case overlappingCount = "overlapping_count"
-    }
   }
 
   package struct Span: Encodable, Sendable {
@@ -109,15 +103,6 @@ package struct HistoryReport: Encodable, Sendable {
     package let leastKeys: Int
     package let medianKeys: Int
     package let mostKeys: Int
-
-    enum CodingKeys: String, CodingKey {
-      case leastBytes = "least_bytes"
-      case medianBytes = "median_bytes"
-      case mostBytes = "most_bytes"
-      case leastKeys = "least_keys"
-      case medianKeys = "median_keys"
-      case mostKeys = "most_keys"
-    }
   }
 
   package struct Anomaly: Encodable, Sendable {
@@ -155,11 +140,6 @@ package struct HistoryReport: Encodable, Sendable {
     /// By the number of keys alone: fifteen a person, and one.
     package let least: Int
     package let most: Int
-
-    enum CodingKeys: String, CodingKey {
-      case region, day, multiplier, persons, least, most
-      case newKeys = "new_keys"
-    }
   }
 
   /// Persons that shared keys against positive tests.
@@ -175,14 +155,10 @@ package struct HistoryReport: Encodable, Sendable {
 
   enum CodingKeys: String, CodingKey {
     case documents, unreadable, keys, distinct, revised, rejected, risks, onsets, periods, latencies, occurrences,
-      regions
-    case overlaps, series, signers, sizes, anomalies, padding, persons, shortfall
-    case reportVersion = "report_version"
+      regions, overlaps, series, signers, sizes, anomalies, padding, persons, shortfall, reportVersion,
+      publicationDays, keyDays, reportTypes
     case isComplete = "complete"
     case byteCount = "bytes"
-    case publicationDays = "publication_days"
-    case keyDays = "key_days"
-    case reportTypes = "report_types"
   }
 
   init(

@@ -115,9 +115,4 @@ package struct Finding: Codable, Hashable, Sendable {
     self.count = count
     self.firstPosition = firstPosition
   }
-
-  enum CodingKeys: String, CodingKey {
-    case code, severity, text, count
-    case firstPosition = "first_position"
-  }
 }

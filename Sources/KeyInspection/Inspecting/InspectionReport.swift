@@ -44,12 +44,6 @@ package struct InspectionReport: Codable, Hashable, Sendable {
     package var commentBytes: Int
 
     package enum Kind: String, Codable, Hashable, Sendable { case zip, bare }
-
-    enum CodingKeys: String, CodingKey {
-      case kind, entries
-      case prefixBytes = "prefix_bytes"
-      case commentBytes = "comment_bytes"
-    }
   }
 
   package struct Entry: Codable, Hashable, Sendable {
@@ -64,12 +58,6 @@ package struct InspectionReport: Codable, Hashable, Sendable {
     package var hasDataDescriptor: Bool
 
     package enum Role: String, Codable, Hashable, Sendable { case export, signature, other, folder }
-
-    enum CodingKeys: String, CodingKey {
-      case name, role, method, size, date
-      case compressedSize = "compressed_size"
-      case hasDataDescriptor = "has_data_descriptor"
-    }
   }
 
   package enum FileHeader: String, Codable, Hashable, Sendable {
@@ -84,12 +72,6 @@ package struct InspectionReport: Codable, Hashable, Sendable {
     package var end: UInt64?
     package var startTime: String?
     package var endTime: String?
-
-    enum CodingKeys: String, CodingKey {
-      case start, end
-      case startTime = "start_time"
-      case endTime = "end_time"
-    }
   }
 
   package struct Batch: Codable, Hashable, Sendable {
@@ -104,14 +86,6 @@ package struct InspectionReport: Codable, Hashable, Sendable {
     package var signatureAlgorithm: String?
     package var appBundleID: String?
     package var androidPackage: String?
-
-    enum CodingKeys: String, CodingKey {
-      case verificationKeyID = "verification_key_id"
-      case verificationKeyVersion = "verification_key_version"
-      case signatureAlgorithm = "signature_algorithm"
-      case appBundleID = "app_bundle_id"
-      case androidPackage = "android_package"
-    }
   }
 
   package struct Signature: Codable, Hashable, Sendable {
@@ -141,15 +115,6 @@ package struct InspectionReport: Codable, Hashable, Sendable {
     package var rollingPeriod: Distribution
     /// By the region that uploaded the key; absent when the document names no regions.
     package var origin: Distribution?
-
-    enum CodingKeys: String, CodingKey {
-      case keyDay = "key_day"
-      case transmissionRiskLevel = "transmission_risk_level"
-      case reportType = "report_type"
-      case daysSinceOnsetOfSymptoms = "days_since_onset_of_symptoms"
-      case rollingPeriod = "rolling_period"
-      case origin
-    }
   }
 
   package struct Distribution: Codable, Hashable, Sendable {
@@ -190,27 +155,7 @@ package struct InspectionReport: Codable, Hashable, Sendable {
       package var byteOffset: Int
       package var reason: String
       package var detail: String
-
-      enum CodingKeys: String, CodingKey {
-        case index, reason, detail
-        case byteOffset = "byte_offset"
-      }
     }
-
-    enum CodingKeys: String, CodingKey {
-      case first
-      case byReason = "by_reason"
-    }
-  }
-
-  enum CodingKeys: String, CodingKey {
-    case name, size, format, container, sha256, window, region, batch, signatures, keys, distributions, padding
-    case findings, notes, rejections
-    case reportVersion = "report_version"
-    case fileHeader = "file_header"
-    case sha256Base64 = "sha256_base64"
-    case signatureInfos = "signature_infos"
-    case signatureFileSize = "signature_file_size"
   }
 }
 

@@ -155,8 +155,8 @@ package struct InspectionSum {
     }
 
     enum CodingKeys: String, CodingKey {
-      case documents, read, unreadable, verified, keys, revised, rejected, distinct, regions, days, formats
-      case notVerified = "not_verified"
+      case documents, read, unreadable, verified, keys, revised, rejected, distinct, regions, days, formats,
+        notVerified
       case hasMoreRegions = "more_regions"
     }
   }

@@ -50,10 +50,7 @@ package struct DestinationStatus: Hashable, Sendable {
 
 extension DestinationStatus: Encodable {
   private enum CodingKeys: String, CodingKey {
-    case name, origin, state, fault, warning, keys, waiting, unanswered
-    case lastAttempt = "last_attempt"
-    case lastSuccess = "last_success"
-    case nextAttempt = "next_attempt"
+    case name, origin, state, fault, warning, keys, waiting, unanswered, lastAttempt, lastSuccess, nextAttempt
   }
 
   package func encode(to encoder: any Encoder) throws {

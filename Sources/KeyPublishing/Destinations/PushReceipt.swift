@@ -58,9 +58,8 @@ package struct PushReceipt: Hashable, Sendable {
 
 extension PushReceipt: Encodable {
   private enum CodingKeys: String, CodingKey {
-    case destination, outcome, fault, warning, selection, batches, stored, known, refused, pending, signer
-    case waitingUntil = "waiting_until"
-    case nextRelease = "next_release"
+    case destination, outcome, fault, warning, selection, batches, stored, known, refused, pending, signer,
+      waitingUntil, nextRelease
   }
 
   package func encode(to encoder: any Encoder) throws {

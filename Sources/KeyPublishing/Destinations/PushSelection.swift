@@ -42,13 +42,8 @@ package struct PushSelection: Sendable {
     var waiting: Int { toSend + unanswered }
 
     private enum CodingKeys: String, CodingKey {
-      case revised, known, unanswered, held, refused, ambiguous
-      case forOriginAlone = "for_origin_alone"
-      case putAside = "put_aside"
-      case toSend = "to_send"
-      case tooOld = "too_old"
-      case neverSent = "never_sent"
-      case leftOut = "left_out"
+      case revised, known, unanswered, held, refused, ambiguous, forOriginAlone, putAside, toSend, tooOld, neverSent,
+        leftOut
     }
   }
 

@@ -156,8 +156,7 @@ extension StoredState {
 
 extension LogStatus: Encodable {
   private enum CodingKeys: String, CodingKey {
-    case name, size, root, waiting, fault
-    case oldestWaiting = "oldest_waiting"
+    case name, size, root, waiting, fault, oldestWaiting
   }
 
   package func encode(to encoder: any Encoder) throws {

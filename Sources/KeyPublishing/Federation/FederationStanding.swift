@@ -36,11 +36,7 @@ package struct FederationStanding: Hashable, Sendable {
 
 extension FederationStanding: Encodable {
   private enum CodingKeys: String, CodingKey {
-    case waiting, overdue
-    case lastBatch = "last_batch"
-    case lastBatchMade = "last_batch_made"
-    case waitingSince = "waiting_since"
-    case keptBack = "kept_back"
+    case waiting, overdue, lastBatch, lastBatchMade, waitingSince, keptBack
   }
 
   package func encode(to encoder: any Encoder) throws {

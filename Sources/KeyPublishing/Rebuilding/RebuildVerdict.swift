@@ -100,12 +100,11 @@ package struct RebuildVerdict: Hashable, Sendable {
 
 extension RebuildVerdict: Encodable {
   private enum CodingKeys: String, CodingKey {
-    case series, kind, ordinal, path, result, event, known, clock, policy, program, file, keys, parts, reason
-    case difference, notes
+    case series, kind, ordinal, path, result, event, known, clock, policy, program, file, keys, parts, reason,
+      difference, notes, equalParts
     case isLogged = "logged"
     case published = "export_sha256"
     case digest = "made_again_sha256"
-    case equalParts = "equal_parts"
   }
 
   package func encode(to encoder: any Encoder) throws {

@@ -84,10 +84,8 @@ struct ArchiveAddition: Encodable {
   }
 
   enum CodingKeys: String, CodingKey {
-    case archive, files, new, again, changed, turned, indexes, restored, records, contents, root
-    case reportVersion = "report_version"
-    case newNames = "new_names"
-    case leftOut = "left_out"
+    case archive, files, new, again, changed, turned, indexes, restored, records, contents, root, reportVersion,
+      newNames, leftOut
     case byteCount = "bytes"
   }
 
@@ -173,8 +171,7 @@ struct ArchiveListing: Encodable {
   }
 
   enum CodingKeys: String, CodingKey {
-    case archive, sightings, first, last
-    case reportVersion = "report_version"
+    case archive, sightings, first, last, reportVersion
   }
 
   init(_ archive: String, _ catalogue: ArchiveCatalogue, _ sightings: [ArchiveSighting], isOfKey: Bool) {
@@ -244,12 +241,9 @@ struct ArchiveVerdict: Encodable {
   }
 
   enum CodingKeys: String, CodingKey {
-    case archive, records, root, contents, extends, unlisted, findings
-    case reportVersion = "report_version"
+    case archive, records, root, contents, extends, unlisted, findings, reportVersion, unfinishedRecords, tornBytes
     case isGood = "good"
     case byteCount = "bytes"
-    case unfinishedRecords = "unfinished_records"
-    case tornBytes = "torn_bytes"
   }
 
   init(_ archive: String) { self.archive = archive }

@@ -190,8 +190,7 @@ private struct AuditReport: Encodable {
   let unknown: [String]
 
   enum CodingKeys: String, CodingKey {
-    case bundles, unknown
-    case reportVersion = "report_version"
+    case bundles, unknown, reportVersion
     case isEqual = "equal"
     case areProofsVerified = "proofs_verified"
   }

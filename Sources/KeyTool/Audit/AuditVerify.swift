@@ -65,11 +65,6 @@ extension AuditCommand {
 private struct AttestationReport: Encodable {
   let reportVersion = 1
   let documents: [AttestationVerdict]
-
-  enum CodingKeys: String, CodingKey {
-    case documents
-    case reportVersion = "report_version"
-  }
 }
 
 /// Whether a bundle's attestation is of it.

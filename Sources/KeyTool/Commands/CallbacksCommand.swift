@@ -130,21 +130,9 @@ struct CallbackRow: Encodable {
     lastSuccess = subscription.lastSuccess.map { "\($0)" }
     fault = subscription.faultCode.map { Fault(code: $0, reason: subscription.faultReason ?? "") }
   }
-
-  enum CodingKeys: String, CodingKey {
-    case country, id, url, state, since, failures, fault
-    case suspendedSince = "suspended_since"
-    case nextAttempt = "next_attempt"
-    case lastSuccess = "last_success"
-  }
 }
 
 private struct CallbackDocument: Encodable {
   let reportVersion = 1
   let subscriptions: [CallbackRow]
-
-  enum CodingKeys: String, CodingKey {
-    case reportVersion = "report_version"
-    case subscriptions
-  }
 }

@@ -311,13 +311,6 @@ struct ConfigurationCheck {
     /// `nil` where the published files were not read.
     var publication: Publication?
 
-    enum CodingKeys: String, CodingKey {
-      case faults, sources, series, mirrors, phones, floods, readings, destinations, probes, publication
-      case destinationProbes = "destination_probes"
-      case bucketProbe = "bucket_probe"
-      case reportVersion = "report_version"
-    }
-
     struct Mirror: Encodable {
       var name: String
       var title: String
@@ -330,12 +323,6 @@ struct ConfigurationCheck {
       var documents: Int
       var notKept: Int
       var readBy: [String]
-
-      enum CodingKeys: String, CodingKey {
-        case source, policy, documents
-        case notKept = "not_kept"
-        case readBy = "read_by"
-      }
     }
 
     struct Publication: Encodable {
@@ -376,12 +363,6 @@ struct ConfigurationCheck {
       var signer: String
       var thumbprint: String
       var rehearsal: Bool
-
-      enum CodingKeys: String, CodingKey {
-        case name, location, origin, sources, publishing, signer, thumbprint, rehearsal
-        case everySeconds = "every_seconds"
-        case batchKeys = "batch_keys"
-      }
     }
 
     struct Phone: Encodable {
@@ -395,14 +376,6 @@ struct ConfigurationCheck {
       /// `nil` where the number of keys makes no difference.
       var keysPerDay: Int?
       var fits: Bool
-
-      enum CodingKeys: String, CodingKey {
-        case series, phone, layout, limit, fits
-        case filesPerDay = "files_per_day"
-        case firstFiles = "first_files"
-        case callsPerDay = "calls_per_day"
-        case keysPerDay = "keys_per_day"
-      }
     }
 
     struct Fault: Encodable {
@@ -424,13 +397,6 @@ struct ConfigurationCheck {
       var speaksFor: [String]?
       var trustedKeys: Int
       var reading: String
-
-      enum CodingKeys: String, CodingKey {
-        case name, `protocol`, location, origin, relay, reading
-        case speaksFor = "speaks_for"
-        case everySeconds = "every_seconds"
-        case trustedKeys = "trusted_keys"
-      }
     }
 
     struct Series: Encodable {
@@ -441,11 +407,6 @@ struct ConfigurationCheck {
       /// Where its keys come from.
       var supplies: [Supply]
       var keys: [Key]
-
-      enum CodingKeys: String, CodingKey {
-        case name, title, publishing, supplies, keys
-        case everySeconds = "every_seconds"
-      }
     }
 
     struct Supply: Encodable {

@@ -106,8 +106,7 @@ struct ClockReport: Encodable {
   let doubt: ClockDoubt?
 
   enum CodingKeys: String, CodingKey {
-    case system, gateway, step, since, lasting, reason
-    case reportVersion = "report_version"
+    case system, gateway, step, since, lasting, reason, reportVersion
     case isInDoubt = "in_doubt"
   }
 

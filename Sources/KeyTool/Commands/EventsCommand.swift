@@ -64,11 +64,6 @@ struct EventList: Encodable {
     self.next = next?.rawValue
   }
 
-  enum CodingKeys: String, CodingKey {
-    case events, next
-    case reportVersion = "report_version"
-  }
-
   struct Event: Encodable {
     let number: Int64
     let time: String

@@ -33,8 +33,7 @@ private struct FormatsDocument: Encodable {
   let formats = FormatCatalog.all.map { Format(name: $0.format.rawValue, isWritten: $0.isWritten, summary: $0.summary) }
 
   enum CodingKeys: String, CodingKey {
-    case formats
-    case reportVersion = "report_version"
+    case formats, reportVersion
   }
 
   struct Format: Encodable {

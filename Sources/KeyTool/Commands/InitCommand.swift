@@ -117,14 +117,6 @@ struct InitCommand: ParsableCommand {
     /// Where key files are put.
     let drop: String
     let warnings: [String]
-
-    enum CodingKeys: String, CodingKey {
-      case reportVersion = "report_version"
-      case signingKey = "signing_key"
-      case publicKey = "public_key"
-      case revisionKey = "revision_key"
-      case configuration, drop, warnings
-    }
   }
 
   /// - Throws: `FileFault` where anything has that name, a link that leads nowhere too.

@@ -144,10 +144,9 @@ private struct PauseDocument: Encodable {
   let reason: String?
 
   private enum CodingKeys: String, CodingKey {
-    case reportVersion = "report_version"
+    case reportVersion, subject, time, by, reason
     case isPaused = "paused"
     case isChanged = "changed"
-    case subject, time, by, reason
   }
 
   init(subject: String, isPaused: Bool, isChanged: Bool, _ word: OperatorWord, at now: Instant) {

@@ -58,11 +58,6 @@ struct PublishCommand: AsyncParsableCommand {
 private struct PublicationDocument: Encodable {
   let reportVersion = 1
   let receipts: [SeriesReceipt]
-
-  enum CodingKeys: String, CodingKey {
-    case reportVersion = "report_version"
-    case receipts
-  }
 }
 
 struct PreviewCommand: AsyncParsableCommand {
@@ -120,11 +115,6 @@ struct PreviewCommand: AsyncParsableCommand {
 private struct PreviewDocument: Encodable {
   let reportVersion = 1
   let previews: [SeriesPreview]
-
-  enum CodingKeys: String, CodingKey {
-    case reportVersion = "report_version"
-    case previews
-  }
 }
 
 extension GatewayPlan {

@@ -93,11 +93,6 @@ struct PullCommand: AsyncParsableCommand {
 private struct PullDocument: Encodable {
   let reportVersion = 1
   let receipts: [PullReceipt]
-
-  enum CodingKeys: String, CodingKey {
-    case reportVersion = "report_version"
-    case receipts
-  }
 }
 
 extension [PullReceipt] {

@@ -129,11 +129,6 @@ struct PushCommand: AsyncParsableCommand {
 private struct PushDocument: Encodable {
   let reportVersion = 1
   let receipts: [PushReceipt]
-
-  enum CodingKeys: String, CodingKey {
-    case reportVersion = "report_version"
-    case receipts
-  }
 }
 
 extension [PushReceipt] {

@@ -281,11 +281,6 @@ private struct LimitDocument: Encodable {
   let until: String
   let by: String
   let reason: String?
-
-  enum CodingKeys: String, CodingKey {
-    case reportVersion = "report_version"
-    case source, keys, until, by, reason
-  }
 }
 
 /// Which document a command is about.
@@ -310,9 +305,4 @@ struct QuarantineTarget: ParsableArguments {
 private struct QuarantineDocument: Encodable {
   let reportVersion = 1
   let documents: [QuarantineRow]
-
-  enum CodingKeys: String, CodingKey {
-    case reportVersion = "report_version"
-    case documents
-  }
 }

@@ -106,10 +106,4 @@ private struct RecallDocument: Encodable {
     released = preview.released
     self.bundles = bundles
   }
-
-  enum CodingKeys: String, CodingKey {
-    case reportVersion = "report_version"
-    case origin, since, batch, source, done, claims, documents, released, bundles
-    case keysLeftWithoutClaims = "keys_left_without_claims"
-  }
 }

@@ -74,8 +74,7 @@ struct RereadDocument: Encodable {
   let rejections: Rejections
 
   enum CodingKeys: String, CodingKey {
-    case source, policy, documents, claims, keys, rejections
-    case reportVersion = "report_version"
+    case source, policy, documents, claims, keys, rejections, reportVersion
     case isDone = "done"
   }
 
@@ -85,12 +84,6 @@ struct RereadDocument: Encodable {
     let alreadyRead: Int
     let notKept: Int
     let refused: [Refusal]
-
-    enum CodingKeys: String, CodingKey {
-      case read, changed, refused
-      case alreadyRead = "already_read"
-      case notKept = "not_kept"
-    }
   }
 
   struct Refusal: Encodable {
@@ -104,11 +97,6 @@ struct RereadDocument: Encodable {
     let removed: Int
     let added: Int
     let putAside: Int
-
-    enum CodingKeys: String, CodingKey {
-      case same, removed, added
-      case putAside = "put_aside"
-    }
   }
 
   struct Keys: Encodable {

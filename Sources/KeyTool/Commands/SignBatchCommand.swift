@@ -104,13 +104,4 @@ struct BatchSigningDocument: Encodable {
   let firstRows: [String]
   let batchSignature: String
   let output: String?
-
-  enum CodingKeys: String, CodingKey {
-    case keys, country, thumbprint, output
-    case reportVersion = "report_version"
-    case canonicalSHA256 = "canonical_sha256"
-    case canonicalBytes = "canonical_bytes"
-    case firstRows = "first_rows"
-    case batchSignature = "batch_signature"
-  }
 }

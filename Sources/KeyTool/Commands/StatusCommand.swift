@@ -150,9 +150,7 @@ private struct StatusDocument: Encodable {
   let replicas: ReplicaReport?
 
   enum CodingKeys: String, CodingKey {
-    case series, destinations, federation, faults, callbacks, log, certificates, replicas
-    case unheldWork = "unheld_work"
-    case clockDoubt = "clock_doubt"
+    case series, destinations, federation, faults, callbacks, log, certificates, replicas, unheldWork, clockDoubt
   }
 
   func encode(to encoder: any Encoder) throws {

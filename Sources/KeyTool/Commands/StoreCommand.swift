@@ -133,12 +133,6 @@ struct StoreCommand: AsyncParsableCommand {
       let publication: [String]
       let notCompared: [String]
 
-      enum CodingKeys: String, CodingKey {
-        case damage, publication
-        case reportVersion = "report_version"
-        case notCompared = "not_compared"
-      }
-
       init(damage: [String], _ comparison: Comparison) {
         self.damage = damage
         (publication, notCompared) = (comparison.differences, comparison.gaps)

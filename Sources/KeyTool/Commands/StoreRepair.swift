@@ -192,12 +192,8 @@ struct RepairDocument: Encodable {
   let notLookedAt: [String]
 
   enum CodingKeys: String, CodingKey {
-    case claims, filters, releases, documents
-    case notLookedAt = "not_looked_at"
-    case reportVersion = "report_version"
+    case claims, filters, releases, documents, notLookedAt, reportVersion, agendaPieces, stillDamaged
     case isDone = "done"
-    case agendaPieces = "agenda_pieces"
-    case stillDamaged = "still_damaged"
   }
 
   struct Claims: Encodable {
@@ -214,11 +210,6 @@ struct RepairDocument: Encodable {
     let lost: Int
     let restored: Int
     let bundlesGone: [String]
-
-    enum CodingKeys: String, CodingKey {
-      case blocks, lost, restored
-      case bundlesGone = "bundles_gone"
-    }
   }
 
   struct Documents: Encodable {
@@ -227,12 +218,6 @@ struct RepairDocument: Encodable {
     /// By source.
     let notRead: [String: Int]
     let refused: [Refusal]
-
-    enum CodingKeys: String, CodingKey {
-      case read, refused
-      case readOtherwise = "read_otherwise"
-      case notRead = "not_read"
-    }
   }
 
   struct Refusal: Encodable {

@@ -116,11 +116,6 @@ private struct TablesDocument: Encodable {
   let documents: Int
   /// Documents that stand in the table of files with why they could not be read.
   let unreadable: Int
-
-  private enum CodingKeys: String, CodingKey {
-    case reportVersion = "report_version"
-    case output, keys, documents, unreadable
-  }
 }
 
 /// Where tables go, each file whole or not at all: a database, or a folder of Parquet files.

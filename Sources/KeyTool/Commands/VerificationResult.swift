@@ -13,11 +13,6 @@ struct VerificationDocument: Encodable {
   var unreadable: [LeftOutDocument]
   /// Of several documents.
   var sum: InspectionSum.Report?
-
-  enum CodingKeys: String, CodingKey {
-    case reportVersion = "report_version"
-    case files, unreadable, sum
-  }
 }
 
 /// The verdict on one file.
@@ -46,12 +41,6 @@ struct VerificationResult: Encodable {
     let verdict: String
     let observations: [String]
     let text: String
-
-    enum CodingKeys: String, CodingKey {
-      case number, algorithm, verdict, observations, text
-      case keyID = "key_id"
-      case keyVersion = "key_version"
-    }
   }
 
   struct Fault: Encodable {

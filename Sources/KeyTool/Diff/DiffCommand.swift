@@ -162,13 +162,10 @@ struct DiffReport: Encodable {
   }
 
   enum CodingKeys: String, CodingKey {
-    case left, right, changed, equal, fields, header, signatures, documents, keys
+    case left, right, changed, equal, fields, header, signatures, documents, keys, reportVersion, onlyLeft, onlyRight,
+      otherNames
     case isEqual = "same"
-    case reportVersion = "report_version"
-    case onlyLeft = "only_left"
-    case onlyRight = "only_right"
     case comparesHeaders = "headers_compared"
-    case otherNames = "other_names"
     case leftOut = "unreadable"
   }
 
@@ -304,11 +301,10 @@ struct DiffReport: Encodable {
     let visited: [String]?
 
     enum CodingKeys: String, CodingKey {
-      case origin, visited
+      case origin, visited, reportType
       case start = "rolling_start"
       case period = "rolling_period"
       case risk = "transmission_risk"
-      case reportType = "report_type"
       case onset = "days_since_onset"
       case isRevised = "revised"
     }

@@ -42,11 +42,9 @@ struct LogReport: Encodable {
   }
 
   enum CodingKeys: String, CodingKey {
-    case log, key, size, root, extends, entries, consistency, findings, notes
-    case reportVersion = "report_version"
+    case log, key, size, root, extends, entries, consistency, findings, notes, reportVersion, newEntries,
+      comparedBundles
     case isGood = "good"
-    case newEntries = "new_entries"
-    case comparedBundles = "compared_bundles"
   }
 
   init(_ log: NoteVerifier, _ checkpoint: SignedCheckpoint? = nil) {

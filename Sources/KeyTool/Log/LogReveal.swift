@@ -134,7 +134,7 @@ private struct OpenedCommitment: Encodable {
   /// `nil` where the log does not have it yet.
   let entry: Int?
 
-  private var saltText: String { salt.map { String(Int($0) + 0x100, radix: 16).dropFirst() }.joined() }
+  private var saltText: String { Hexadecimal.encode(salt) }
 
   var lines: [(String, String)] {
     var lines: [(String, String)] = []
@@ -151,8 +151,7 @@ private struct OpenedCommitment: Encodable {
   }
 
   enum CodingKeys: String, CodingKey {
-    case log, document, name, uploads, text, salt, commitment, entry
-    case reportVersion = "report_version"
+    case log, document, name, uploads, text, salt, commitment, entry, reportVersion
     case digest = "sha256"
   }
 

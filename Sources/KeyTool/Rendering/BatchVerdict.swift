@@ -31,13 +31,9 @@ struct BatchVerdict: Encodable {
   private(set) var explanation: Explanation?
 
   enum CodingKeys: String, CodingKey {
-    case name, keys, country, thumbprint, step, detail, key, notes, explanation
-    case reportVersion = "report_version"
+    case name, keys, country, thumbprint, step, detail, key, notes, explanation, reportVersion, stepNumber,
+      canonicalSHA256, canonicalBytes, firstRows
     case isVerified = "verified"
-    case stepNumber = "step_number"
-    case canonicalSHA256 = "canonical_sha256"
-    case canonicalBytes = "canonical_bytes"
-    case firstRows = "first_rows"
   }
 
   init(name: String, keys: Int, _ batch: SignedBatch, _ ambiguities: [CanonicalBatch.Ambiguity]) {

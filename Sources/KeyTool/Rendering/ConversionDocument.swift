@@ -86,9 +86,4 @@ struct ConversionDocument: Encodable {
       case isLoss = "loss"
     }
   }
-
-  enum CodingKeys: String, CodingKey {
-    case outputs, unreadable
-    case reportVersion = "report_version"
-  }
 }

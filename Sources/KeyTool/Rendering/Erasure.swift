@@ -29,12 +29,9 @@ struct Erasure: Encodable {
   let stateFolder: String
 
   enum CodingKeys: String, CodingKey {
-    case claims, held, released, documents, unreadable, published, mirrors
-    case reportVersion = "report_version"
-    case keySHA256 = "key_sha256"
+    case claims, held, released, documents, unreadable, published, mirrors, reportVersion, keySHA256,
+      publicationFolder, stateFolder
     case isDone = "done"
-    case publicationFolder = "publication_folder"
-    case stateFolder = "state_folder"
   }
 
   struct Shown: Encodable {

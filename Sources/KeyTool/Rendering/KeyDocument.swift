@@ -37,13 +37,6 @@ struct KeyDocument: Encodable {
   /// How much of the kept bytes was looked into; `nil` where files were asked.
   var search: Search?
 
-  enum CodingKeys: String, CodingKey {
-    case key, now, answer, series, mirrors, destinations, federation, decisions, regions, claims, documents, released,
-      search
-    case reportVersion = "report_version"
-    case keySHA256 = "key_sha256"
-  }
-
   struct Series: Encodable {
     let name: String
     let policy: String
@@ -71,11 +64,6 @@ struct KeyDocument: Encodable {
     let mayGo: Bool
     let text: String
     let told: [Told]
-
-    enum CodingKeys: String, CodingKey {
-      case name, origin, sources, text, told
-      case mayGo = "may_go"
-    }
 
     init(_ answer: DestinationAnswer) {
       (name, origin, sources, mayGo) = (answer.name, answer.origin, answer.sources, answer.mayGo)
@@ -115,12 +103,6 @@ struct KeyDocument: Encodable {
     let reportType: String?
     let reason: String?
 
-    enum CodingKeys: String, CodingKey {
-      case state, changed, tag, reason
-      case rollingStart = "rolling_start"
-      case reportType = "report_type"
-    }
-
     init(_ told: DestinationAnswer.Told) {
       (rollingStart, state, changed) = (told.rollingStart, told.state.rawValue, told.changed.description)
       (tag, reportType, reason) = (told.tag, told.reportType?.name, told.reason.map { printableText($0, limit: 1000) })
@@ -155,9 +137,7 @@ struct KeyDocument: Encodable {
     let claims: [Standing]
 
     enum CodingKeys: String, CodingKey {
-      case outcome, reason, earliest, text, release, recalls, rules, claims
-      case validFrom = "valid_from"
-      case rollingStart = "rolling_start"
+      case outcome, reason, earliest, text, release, recalls, rules, claims, validFrom, rollingStart
       case isCarried = "carried"
     }
   }
@@ -186,12 +166,6 @@ struct KeyDocument: Encodable {
     let outcome: String
     let rules: [Rule]
     let claims: [Standing]
-
-    enum CodingKeys: String, CodingKey {
-      case outcome, rules, claims
-      case validFrom = "valid_from"
-      case rollingStart = "rolling_start"
-    }
   }
 
   struct Region: Encodable {
@@ -216,13 +190,6 @@ struct KeyDocument: Encodable {
     let state: String
     /// Why it is not `counts`, for people.
     let stateText: String?
-
-    enum CodingKeys: String, CodingKey {
-      case number, source, origin, visited, read, document, event, arrived, state
-      case vouchedBy = "vouched_by"
-      case documentName = "document_name"
-      case stateText = "state_text"
-    }
   }
 
   /// Numbers and what they mean.
@@ -238,14 +205,8 @@ struct KeyDocument: Encodable {
     let isRevised: Bool
 
     enum CodingKeys: String, CodingKey {
-      case validFrom = "valid_from"
-      case rollingStart = "rolling_start"
-      case rollingPeriod = "rolling_period"
-      case transmissionRisk = "transmission_risk"
-      case reportType = "report_type"
-      case reportTypeText = "report_type_text"
-      case daysSinceOnset = "days_since_onset"
-      case onsetText = "onset_text"
+      case validFrom, rollingStart, rollingPeriod, transmissionRisk, reportType, reportTypeText, daysSinceOnset,
+        onsetText
       case isRevised = "revised"
     }
 
@@ -276,8 +237,7 @@ struct KeyDocument: Encodable {
     let mentions: [Mention]
 
     enum CodingKeys: String, CodingKey {
-      case number, source, name, state, fault, mentions
-      case readBy = "read_by"
+      case number, source, name, state, fault, mentions, readBy
       case isReadOtherwise = "read_otherwise"
     }
   }

@@ -17,11 +17,6 @@ struct PolicyDifferenceDocument: Encodable {
   /// By policy: what each rejects at admission, by reason.
   let rejections: [Rejections]
 
-  enum CodingKeys: String, CodingKey {
-    case before, after, now, region, keys, changed, changes, rejections
-    case reportVersion = "report_version"
-  }
-
   struct Change: Encodable {
     let before: String
     let after: String

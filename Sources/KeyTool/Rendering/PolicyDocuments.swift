@@ -5,11 +5,6 @@ struct PolicyListDocument: Encodable {
   let reportVersion = 1
   let policies: [Policy]
 
-  enum CodingKeys: String, CodingKey {
-    case policies
-    case reportVersion = "report_version"
-  }
-
   struct Policy: Encodable {
     let name: String
     let summary: String
@@ -23,11 +18,6 @@ struct PolicyListDocument: Encodable {
 struct PolicyCheckDocument: Encodable {
   let reportVersion = 1
   let files: [File]
-
-  enum CodingKeys: String, CodingKey {
-    case files
-    case reportVersion = "report_version"
-  }
 
   struct File: Encodable {
     let file: String
@@ -66,11 +56,6 @@ struct PolicyDocument: Encodable {
   let preferences: [String]
   /// The days on which its rules change; it is told as it holds at the time that was asked for.
   let changes: [String]
-
-  enum CodingKeys: String, CodingKey {
-    case name, summary, rules, levels, preferences, changes
-    case reportVersion = "report_version"
-  }
 
   struct Rule: Encodable {
     let stage: String

@@ -13,13 +13,6 @@ struct RegistrationDocument: Encodable {
   var privateKeyFile: String?
   var publicKeyFile: String?
 
-  enum CodingKeys: String, CodingKey {
-    case keys, express
-    case reportVersion = "report_version"
-    case privateKeyFile = "private_key_file"
-    case publicKeyFile = "public_key_file"
-  }
-
   /// A key, and what Apple and Google ask for.
   struct Key: Encodable {
     var series: String?
@@ -34,19 +27,6 @@ struct RegistrationDocument: Encodable {
     let keyVersion: String
     let signatureAlgorithm: String
     let publicKey: String
-
-    enum CodingKeys: String, CodingKey {
-      case series, title, country
-      case signsFrom = "signs_from"
-      case signsUntil = "signs_until"
-      case mobileCountryCodes = "mobile_country_codes"
-      case appBundleID = "app_bundle_id"
-      case androidPackage = "android_package"
-      case keyID = "key_id"
-      case keyVersion = "key_version"
-      case signatureAlgorithm = "signature_algorithm"
-      case publicKey = "public_key"
-    }
 
     init(_ registration: Registration) {
       country = registration.apple.country
@@ -89,10 +69,4 @@ struct SigningDocument: Encodable {
   /// Earlier signatures that are not in the output: replaced, not kept, or over bytes that have changed.
   let dropped: Int
   let exportSHA256: String
-
-  enum CodingKeys: String, CodingKey {
-    case output, keys, signatures, dropped
-    case reportVersion = "report_version"
-    case exportSHA256 = "export_sha256"
-  }
 }

@@ -24,12 +24,6 @@ struct TrustReport: Encodable {
     let notBefore: String
     let notAfter: String
     let standing: Standing
-
-    enum CodingKeys: String, CodingKey {
-      case country, use, host, thumbprint, subject, key, standing
-      case notBefore = "not_before"
-      case notAfter = "not_after"
-    }
   }
 
   struct Finding: Encodable {
@@ -46,12 +40,6 @@ struct TrustReport: Encodable {
   let faults: [Finding]
   /// What will be wrong within thirty days.
   let warnings: [Finding]
-
-  enum CodingKeys: String, CodingKey {
-    case anchor, certificates, faults, warnings
-    case reportVersion = "report_version"
-    case anchorNotAfter = "anchor_not_after"
-  }
 
   private static let soon: Int64 = 30 * 86_400
 

@@ -124,11 +124,6 @@ struct MatchedLog: Encodable {
     let files: [String]
     /// How many keys the files hold.
     let bundleKeys: Int?
-
-    enum CodingKeys: String, CodingKey {
-      case time, app, region, hash, keys, matches, files
-      case bundleKeys = "bundle_keys"
-    }
   }
 
   /// Whether every run of files was tried.
@@ -144,8 +139,7 @@ struct MatchedLog: Encodable {
   let unchecked: [String]
 
   enum CodingKeys: String, CodingKey {
-    case kind, checks, found, missing, bundles, unchecked
-    case reportVersion = "report_version"
+    case kind, checks, found, missing, bundles, unchecked, reportVersion
   }
 
   init(_ log: PhoneLog, _ bundles: [Bundle]) {
