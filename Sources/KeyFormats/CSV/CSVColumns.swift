@@ -102,16 +102,6 @@ package enum SourceColumns {
 
 /// What the line of names says about the rows.
 struct CSVLayout {
-  /// How rows can be read at once; see ``CSVCanonicalRows``.
-  enum Shape {
-    /// The ten columns in canonical order, separated by commas.
-    case full
-    /// The first seven of them.
-    case keysOnly
-    /// Anything else: each row is cut into cells first.
-    case other
-  }
-
   let separator: UInt8
   /// One entry a cell; `nil` for a column that is not read.
   let columns: [CSVColumn?]
@@ -119,7 +109,6 @@ struct CSVLayout {
   let revision: Revision?
   /// Whether quotes around a cell are none of it.
   let quotes: Bool
-  let shape: Shape
 
   /// Columns of Google's key server that tell what a later upload said about the key: each the number of a cell.
   struct Revision {
@@ -137,14 +126,6 @@ struct CSVLayout {
     self.columns = columns
     self.revision = revision
     self.quotes = quotes
-    let isComma = separator == UInt8(ascii: ",")
-    if isComma, columns.elementsEqual(CSVColumn.allCases, by: ==) {
-      shape = .full
-    } else if isComma, columns.elementsEqual(CSVColumn.allCases.prefix(7), by: ==) {
-      shape = .keysOnly
-    } else {
-      shape = .other
-    }
   }
 }
 

@@ -24,44 +24,28 @@ public final class CSVKeyDecoder: KeyDecoder {
   /// line of names follows.
   private var stated: ExportHeader?
   private var scanner = CSVRowScanner(separator: UInt8(ascii: ","), cellLimit: 0)
-  private let shortcuts: CSVShortcuts
-  private var tails = CSVTailCache()
-  private var regionCells = CSVTailCache()
+  private let readsPlainRows: Bool
+  private var regionCells = CSVRegionCache()
 
   public convenience init(_ window: InputWindow, limits: ReadLimits = ReadLimits()) {
-    self.init(window, limits: limits, shortcuts: .all)
+    self.init(window, limits: limits, readsPlainRows: true)
   }
 
-  /// - Parameter shortcuts: what may be read without cutting it into cells; the keys are the same whatever is given.
-  package init(_ window: InputWindow, limits: ReadLimits = ReadLimits(), shortcuts: CSVShortcuts) {
+  /// - Parameter readsPlainRows: many plain rows at once (``CSVPlainRows``); otherwise each by itself, which says what they mean.
+  package init(_ window: InputWindow, limits: ReadLimits = ReadLimits(), readsPlainRows: Bool) {
     self.window = window
     self.limits = limits
-    self.shortcuts = shortcuts
+    self.readsPlainRows = readsPlainRows
   }
 
   public func decode(into chunk: inout KeyChunk) throws -> Bool {
     if layout == nil { try readColumnLine() }
     // Rejections count against the room too: they take memory as keys do.
     while let layout, chunk.keys.count + chunk.rejections.count < chunk.keys.capacity {
-      if shortcuts.contains(.canonicalRows), layout.shape != .other { try readCanonicalRows(layout, into: &chunk.keys) }
-      if shortcuts.contains(.plainRows) { try readPlainRows(layout, into: &chunk.keys) }
+      if readsPlainRows { try readPlainRows(layout, into: &chunk.keys) }
       guard !chunk.keys.isFull, try readRow(layout, into: &chunk) else { break }
     }
     return !chunk.keys.isEmpty || !chunk.rejections.isEmpty
-  }
-
-  private func readCanonicalRows(_ layout: CSVLayout, into keys: inout KeyBuffer) throws {
-    let unread = window.unread
-    guard let start = unread.baseAddress else { return }
-    let before = keys.count
-    keys.appendDirectly { free in
-      let (rows, end) = CSVCanonicalRows.read(
-        start, start + unread.count, withRegions: layout.shape == .full, tails: tails, into: free)
-      window.skip(end - start)
-      line += rows
-      return rows
-    }
-    if keys.count > before { try takeStated() }
   }
 
   private func readPlainRows(_ layout: CSVLayout, into keys: inout KeyBuffer) throws {
@@ -337,9 +321,6 @@ public final class CSVKeyDecoder: KeyDecoder {
   /// Remembers what the row's region cells mean, for the rows that are read without cutting them.
   private func keepRegions(of row: UnsafeRawBufferPointer, _ key: ClaimedKey, _ layout: CSVLayout) {
     guard key.regions != .none else { return }
-    if layout.shape == .full, key.unknownFields == 0 {
-      tails.keep(row, from: scanner.cells[CSVColumn.origin.rawValue].rawStart, as: key.regions)
-    }
     CSVRegionCells(row, scanner.cells, layout).keep(in: &regionCells, as: key.regions)
   }
 
@@ -350,16 +331,4 @@ public final class CSVKeyDecoder: KeyDecoder {
     }
     return id
   }
-}
-
-/// The ways of reading rows that are not cut into cells.
-package struct CSVShortcuts: OptionSet, Sendable {
-  package let rawValue: UInt8
-  package init(rawValue: UInt8) { self.rawValue = rawValue }
-
-  /// Rows as our encoder writes them (``CSVCanonicalRows``).
-  package static let canonicalRows = CSVShortcuts(rawValue: 1)
-  /// Rows of any layout whose cells are plain (``CSVPlainRows``).
-  package static let plainRows = CSVShortcuts(rawValue: 2)
-  package static let all: CSVShortcuts = [.canonicalRows, .plainRows]
 }

@@ -3,7 +3,7 @@ internal import ExposureKeys
 /// Reads rows of any layout whose cells are plain: key data in its usual spellings, digits, the names that the encoder
 /// writes, and regions that have been read before, each by itself or in quotes as a whole.
 ///
-/// As ``CSVCanonicalRows`` it stops at the first row that is anything else, so that the caller cuts that one into
+/// It stops at the first row that is anything else, so that the caller cuts that one into
 /// cells, and never reads a row otherwise than the caller would.
 struct CSVPlainRows {
   /// So many bytes are there where a cell begins, words read ahead included.
@@ -12,7 +12,7 @@ struct CSVPlainRows {
   /// Reads rows from `start` on, as long as they are there before `end` as a whole and `free` has room.
   static func read(
     _ start: UnsafeRawPointer, _ end: UnsafeRawPointer, _ layout: CSVLayout, rowLimit: Int,
-    regions: borrowing CSVTailCache, into free: UnsafeMutableBufferPointer<ClaimedKey>
+    regions: borrowing CSVRegionCache, into free: UnsafeMutableBufferPointer<ClaimedKey>
   ) -> (rows: Int, end: UnsafeRawPointer) {
     if layout.revision != nil { return (0, start) }
     return layout.columns.withUnsafeBufferPointer { columns in
@@ -44,7 +44,7 @@ struct CSVPlainRows {
 
   @inline(__always)
   private mutating func row(
-    _ columns: UnsafeBufferPointer<CSVColumn?>, _ regions: borrowing CSVTailCache
+    _ columns: UnsafeBufferPointer<CSVColumn?>, _ regions: borrowing CSVRegionCache
   ) -> ClaimedKey? {
     guard end - place >= Self.reach, byte() != UInt8(ascii: "#") else { return nil }
     var key = ClaimedKey(key: TemporaryExposureKey(high: 0, low: 0))
@@ -228,12 +228,12 @@ struct CSVRegionCells {
 
   /// The regions when these cells have been read before, or when there are none; `nil` otherwise.
   @inline(__always)
-  func find(in cache: borrowing CSVTailCache) -> RegionClaim.ID? {
+  func find(in cache: borrowing CSVRegionCache) -> RegionClaim.ID? {
     if origin.text.isEmpty, visited.text.isEmpty, !origin.isQuoted, !visited.isQuoted { return RegionClaim.ID.none }
     return withCommonText { text in text.flatMap { cache.find($0, length: length) } }
   }
 
-  func keep(in cache: inout CSVTailCache, as id: RegionClaim.ID) {
+  func keep(in cache: inout CSVRegionCache, as id: RegionClaim.ID) {
     withCommonText { text in
       if let text { cache.keep(UnsafeRawBufferPointer(start: text, count: length), as: id) }
     }
@@ -244,7 +244,7 @@ struct CSVRegionCells {
   /// Both cells as one text, which tells where the first ends and what is quoted; `nil` when that is too long.
   @inline(__always)
   private func withCommonText<Result>(_ body: (UnsafeRawPointer?) -> Result) -> Result {
-    guard length <= CSVTailCache.textLimit else { return body(nil) }
+    guard length <= CSVRegionCache.textLimit else { return body(nil) }
     return withUnsafeTemporaryAllocation(byteCount: 64, alignment: 8) { room in
       room[0] = UInt8(truncatingIfNeeded: origin.text.count)
       room[1] = (origin.isQuoted ? 1 : 0) | (visited.isQuoted ? 2 : 0)

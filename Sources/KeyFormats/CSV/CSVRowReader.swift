@@ -12,8 +12,7 @@ struct CSVRow {
 
 /// What a row of cells means, in any layout: the specification of the format.
 ///
-/// ``CSVCanonicalRows`` and ``CSVPlainRows`` read most rows without cutting them; what they read, they read as it is
-/// said here, and a test compares.
+/// ``CSVPlainRows`` reads most rows without cutting them, and as it is said here; a test compares.
 struct CSVRowReader {
   let layout: CSVLayout
 

@@ -1,7 +1,5 @@
 /// Where a cell stands in its row, without quotes and surrounding blanks.
 struct CSVCell {
-  /// Offset behind the separator before the cell.
-  var rawStart: Int
   var start: Int
   var end: Int
   var isQuoted = false
@@ -66,9 +64,8 @@ struct CSVRowScanner {
     var hasStrayText = false
     var index = 0
     while true {
-      let rawStart = index
       while index < bytes.count, isBlank(bytes[index]) { index += 1 }
-      var cell = CSVCell(rawStart: rawStart, start: index, end: index)
+      var cell = CSVCell(start: index, end: index)
       if quotes, index < bytes.count, bytes[index] == UInt8(ascii: "\"") {
         let firstLine = lineEnds
         guard scanQuoted(bytes, isAtEnd, &index, &cell, &lineEnds) else {

@@ -31,7 +31,7 @@ public final class SQLDumpDecoder: KeyDecoder {
   private var scanner = CSVRowScanner(separator: UInt8(ascii: "\t"), cellLimit: 0, quotes: false)
   private var tuple = SQLTuple()
   private let plainTuples: SQLPlainTuples?
-  private var regionCells = CSVTailCache()
+  private var regionCells = CSVRegionCache()
   private var foundKeys = false
   private var skippedTables: Set<String> = []
   /// The head of the last `INSERT`: dumps repeat it for each row.

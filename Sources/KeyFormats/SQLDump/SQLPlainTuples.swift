@@ -26,7 +26,7 @@ final class SQLPlainTuples {
   ///   - layout: of rows between commas, in which quotes are none of a cell.
   func read(
     _ bytes: UnsafeRawBufferPointer, head: [UInt8], backslashes: Bool, _ layout: CSVLayout,
-    regions: borrowing CSVTailCache, into free: UnsafeMutableBufferPointer<ClaimedKey>
+    regions: borrowing CSVRegionCache, into free: UnsafeMutableBufferPointer<ClaimedKey>
   ) -> (rows: Int, end: Int) {
     guard layout.revision == nil, let start = UnsafeRawPointer(text.baseAddress) else { return (0, 0) }
     let most = min(wanted, free.count)

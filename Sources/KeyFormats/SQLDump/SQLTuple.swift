@@ -109,7 +109,7 @@ struct SQLTuple {
   }
 
   private func cell(_ start: Int, isQuoted: Bool) -> CSVCell {
-    CSVCell(rawStart: start, start: start, end: text.count, isQuoted: isQuoted)
+    CSVCell(start: start, end: text.count, isQuoted: isQuoted)
   }
 
   private func isNull(_ start: Int) -> Bool {
