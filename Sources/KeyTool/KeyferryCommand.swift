@@ -32,8 +32,8 @@ package struct KeyferryCommand: ParsableCommand {
       With --color=auto, which is the default, a terminal shows severities and verdicts in colour, unless NO_COLOR is \
       set or TERM is dumb; always and never are the other words for it, in any command.
 
-      -q in any command says only what went wrong or was lost, and no verdict less; -v says which files, rings, policies, \
-      keys and limits are used.
+      -q in any command hides progress; losses, errors and verdicts are still printed. -v names the files, rings, policies, \
+      keys and limits that are used.
 
       Exit codes:
         0   done

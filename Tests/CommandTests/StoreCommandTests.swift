@@ -786,7 +786,7 @@ import Testing
       #expect(status.status == 0, "\(status.errors)\(status.text)")
       for line in [
         "series DE\n", "  last window   until 2020-11-25T12:00:00Z\n",
-        "  next window   is over at 2020-11-25T14:00:00Z\n",
+        "  next window   closes at 2020-11-25T14:00:00Z\n",
         "  waiting       0 new + 0 revised + 0 held\n", "the next window would have nothing: there is nothing new\n",
         "2020-11-25  DE     2 new from drop\n", "newest key",
       ] { #expect(status.text.contains(line), "\(line)\n\(status.text)") }

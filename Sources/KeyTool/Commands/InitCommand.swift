@@ -50,7 +50,7 @@ struct InitCommand: ParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "Inhabitants of the region: so many keys as they send on their busiest day are never held as a flood; empty for 10000 keys.",
+      "Inhabitants of the region: they set how many new keys a day are normal, and no flood; empty for 10000 keys.",
       valueName: "number"))
   var population: String?
 

@@ -12,7 +12,7 @@ extension SeriesStatus {
   private func rows(at now: Instant) -> [(String, String)] {
     var rows: [(String, String)] = [
       ("last window", lastWindow.map { "until \($0)" } ?? "none yet"),
-      ("next window", nextWindow <= now ? "is due: it was over at \(nextWindow)" : "is over at \(nextWindow)"),
+      ("next window", nextWindow <= now ? "is due: it was over at \(nextWindow)" : "closes at \(nextWindow)"),
     ]
     if let lastBundle {
       rows.append(
