@@ -226,8 +226,14 @@ def tree(parts, bin="/usr/local/bin", zsh="site-functions"):
         files.add(f"{documents}/examples/policies/{policy.name}", policy.read_bytes())
     for name in ("health-authorities.json", "README.md"):
         files.add(f"{documents}/rings/{name}", (root / "interop/rings" / name).read_bytes())
-    files.add(f"{documents}/README.md", (root / "README.md").read_bytes())
-    files.add(f"{documents}/Deploying.md", (deploy / "README.md").read_bytes())
+    # The manual, with links that lead from page to page here.
+    manual = root / "Sources/GatewayDaemon/GatewayDaemon.docc"
+    for page in sorted(manual.glob("*.md")):
+        text = re.sub(r"<doc:([A-Za-z0-9]+)>", r"[\1](\1.md)", page.read_text())
+        files.add(f"{documents}/manual/{page.name}", text.encode())
+    for name, page in (("README.md", root / "README.md"), ("Deploying.md", deploy / "README.md")):
+        text = re.sub(r"\]\((?:\.\./\.\./)?Sources/GatewayDaemon/GatewayDaemon\.docc/", "](manual/", page.read_text())
+        files.add(f"{documents}/{name}", text.replace("](interop/deploy/README.md)", "](Deploying.md)").encode())
     files.add(f"{documents}/SECURITY.md", (root / "SECURITY.md").read_bytes())
     files.add(f"{documents}/CHANGELOG.md.gz", gzipped((root / "CHANGELOG.md").read_bytes()))
     files.add(f"{documents}/keyferry.spdx.json", parts.spdx)
