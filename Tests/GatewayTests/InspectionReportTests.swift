@@ -15,8 +15,10 @@ import Testing
     for bytes in [try bundle.zip(), try bundle.exportFile(), try SampleBundle().zip()] {
       var report = try examineBytes(bytes).report
       report.sha256 = "00"
-      let encoded = try JSONEncoder().encode(report)
-      #expect(try JSONDecoder().decode(InspectionReport.self, from: encoded) == report)
+      let encoder = JSONEncoder()
+      #expect(try JSONDecoder().decode(InspectionReport.self, from: encoder.encode(report)) == report)
+      encoder.keyEncodingStrategy = .convertToSnakeCase
+      let encoded = try encoder.encode(report)
       #expect(try schema.faults(in: encoded, at: "report") == [])
     }
     #expect(schema.values(of: "code", in: "finding") == Set(Finding.Code.allCases.map(\.rawValue)))
