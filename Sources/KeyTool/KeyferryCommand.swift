@@ -108,6 +108,8 @@ package struct KeyferryCommand: ParsableCommand {
   package nonisolated(nonsending) static func run(arguments: [String]) async -> Int32 {
     // A reader that closes its end is no reason to die without a word.
     signal(SIGPIPE, SIG_IGN)
+    // Nor is a limit on the size of files: what writes says so.
+    signal(SIGXFSZ, SIG_IGN)
     Descriptors.occupyStandard()
     PartialFile.removeAllOnSignals()
     Descriptors.raise()
@@ -129,7 +131,7 @@ package struct KeyferryCommand: ParsableCommand {
       if arguments.first == "help",
         let unknown = UnknownCommand.first(in: Array(arguments.dropFirst()), of: Self.self)
       {
-        return refuse(unknown)
+        return refuse(unknown, arguments)
       }
       var command = try parse(arguments)
       running = type(of: command)
@@ -146,7 +148,7 @@ package struct KeyferryCommand: ParsableCommand {
       return status.rawValue
     } catch {
       if exitCode(for: error) == .validationFailure, let unknown = UnknownCommand.first(in: arguments, of: Self.self) {
-        return refuse(unknown)
+        return refuse(unknown, arguments)
       }
       return report(error, of: running, calledWith: arguments)
     }
@@ -157,7 +159,7 @@ package struct KeyferryCommand: ParsableCommand {
   private static func misread(in arguments: [String]) -> String? {
     for word in arguments.prefix(while: { $0 != "--" }) where word.utf8.count > 1 && word.hasPrefix("-") {
       // The parser would repeat a whole private key.
-      if word.hasPrefix("-----BEGIN") { return "PEM text was given where the name of its file is expected" }
+      if word.contains("-----BEGIN") { return "PEM text was given where the name of its file is expected" }
       if FileIdentity(path: word) != nil {
         return
           "\(word) is a file here, and would be read as an option: write ./\(word), or -- before the names of files"
@@ -191,8 +193,8 @@ package struct KeyferryCommand: ParsableCommand {
       """
   }
 
-  private static func refuse(_ unknown: UnknownCommand) -> Int32 {
-    Console.refusal("\(unknown)")
+  private static func refuse(_ unknown: UnknownCommand, _ arguments: [String]) -> Int32 {
+    Console.refusal(withoutSecrets("\(unknown)", arguments))
     return ExitStatus.usage.rawValue
   }
 
@@ -214,48 +216,49 @@ package struct KeyferryCommand: ParsableCommand {
     _ error: any Error, of command: any ParsableCommand.Type = Self.self, calledWith arguments: [String] = []
   ) -> Int32 {
     Console.ends()
+    func tell(_ error: any Error) { Console.note(withoutSecrets("\(error)", arguments)) }
     switch error {
-    case let error as FormatError: Console.note("\(error)")
+    case let error as FormatError: tell(error)
     case let error as FileFault:
       // The reader of our output has seen enough: `keyferry … | head` is not a failure worth a line.
-      if error.number != EPIPE { Console.note("\(error)") }
-    case let error as KeyFault: Console.note("\(error)")
-    case let error as TrustRingFileFault: Console.note("\(error)")
-    case let error as TrustFileFault: Console.note("\(error)")
-    case let error as FederationFault: Console.note("\(error)")
-    case let error as BatchFileFault: Console.note("\(error)")
-    case let error as PolicyFileFault: Console.note("\(error)")
-    case let error as GatewayFaults: Console.note("\(error)")
-    case let error as StorageFault: Console.note("\(error)")
-    case let error as PublishingFault: Console.note("\(error)")
-    case let error as TransportFault: Console.note("\(error)")
-    case let error as Descriptors.TooFew: Console.note("\(error)")
+      if error.number != EPIPE { tell(error) }
+    case let error as KeyFault: tell(error)
+    case let error as TrustRingFileFault: tell(error)
+    case let error as TrustFileFault: tell(error)
+    case let error as FederationFault: tell(error)
+    case let error as BatchFileFault: tell(error)
+    case let error as PolicyFileFault: tell(error)
+    case let error as GatewayFaults: tell(error)
+    case let error as StorageFault: tell(error)
+    case let error as PublishingFault: tell(error)
+    case let error as TransportFault: tell(error)
+    case let error as Descriptors.TooFew: tell(error)
     case let error as Threads.TooFew:
-      Console.note("\(error)")
+      tell(error)
       Console.hint(error.hint)
     case let error as Descriptors.NoThreads:
-      Console.note("\(error)")
+      tell(error)
       Console.hint(error.hint)
-    case let error as ServerFault: Console.note("\(error)")
-    case let error as LossRefusal: Console.note("\(error)")
-    case let error as NothingRead: Console.note("\(error)")
+    case let error as ServerFault: tell(error)
+    case let error as LossRefusal: tell(error)
+    case let error as NothingRead: tell(error)
     case let error as LogFault:
-      Console.note("\(error)")
+      tell(error)
       if let hint = error.hint { Console.hint(hint) }
       // A log that was read and is not what it should be is a verification that failed.
       if error.isRefutation { return ExitStatus.rejected.rawValue }
     case let error as ArchiveFault:
-      Console.note("\(error)")
+      tell(error)
       if let hint = error.hint { Console.hint(hint) }
       if error.isRefutation { return ExitStatus.rejected.rawValue }
-    case let error as PeerSettingsFault: Console.note("\(error)")
-    case let error as StaleInputs: Console.note("\(error)")
-    case let error as ExistingOutput: Console.note("\(error)")
-    case let error as RepeatedKeyRefusal: Console.note("\(error)")
-    case let error as Resigning.FallenSignatures: Console.note("\(error)")
+    case let error as PeerSettingsFault: tell(error)
+    case let error as StaleInputs: tell(error)
+    case let error as ExistingOutput: tell(error)
+    case let error as RepeatedKeyRefusal: tell(error)
+    case let error as Resigning.FallenSignatures: tell(error)
     case let error as DocumentRefusal:
       // An input that cannot be trusted is a verification that failed.
-      Console.note("\(error)")
+      tell(error)
       return ExitStatus.rejected.rawValue
     default: return reportUsage(error, of: command, calledWith: arguments)
     }
@@ -285,14 +288,18 @@ package struct KeyferryCommand: ParsableCommand {
     return code == .validationFailure ? ExitStatus.usage.rawValue : ExitStatus.failed.rawValue
   }
 
-  /// The parser repeats a value that it does not take, which may be a secret in place of the path of its file.
+  /// A message repeats what was given, which may be a secret in place of a name or of the path of its file.
   private static func withoutSecrets(_ message: String, _ arguments: [String]) -> String {
     arguments.reduce(message) { message, word in
-      // A word may be made of several: `north=drop.zip,origin=NL`.
-      let isSecret = word.split { $0 == "=" || $0 == "," }.contains { part in
-        part.utf8.count >= 16 && PathText.shownAsMissing(String(part)) != part
+      // A word may be an option with its value, and a value may be made of several: `--input=north=drop.zip,origin=NL`.
+      let value = word.hasPrefix("--") ? word.drop { $0 != "=" }.dropFirst() : Substring(word)
+      let parts = [value] + value.split { $0 == "=" || $0 == "," }
+      return parts.reduce(message) { message, part in
+        let part = String(part)
+        guard PathText.mayBeSecret(part), FileIdentity(path: part) == nil else { return message }
+        // As the parser says it, and as messages do.
+        return [part, printableText(part)].reduce(message) { $0.replacing($1, with: PathText.shownAsMissing(part)) }
       }
-      return isSecret ? message.replacing(word, with: PathText.shownAsMissing(word)) : message
     }
   }
 

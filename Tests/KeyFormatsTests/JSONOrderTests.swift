@@ -182,6 +182,18 @@ import Testing
     }
   }
 
+  /// MongoDB's value of bytes is an object, whose members have no order either.
+  @Test(
+    arguments: [
+      #"{"$binary":"AAECAwQFBgcICQoLDA0ODw==","$type":"00"}"#, #"{"$type":"00","$binary":"AAECAwQFBgcICQoLDA0ODw=="}"#,
+      #"{"$binary":{"base64":"AAECAwQFBgcICQoLDA0ODw==","subType":"00"}}"#,
+      #"{"$binary":{"subType":"00","base64":"AAECAwQFBgcICQoLDA0ODw=="}}"#,
+    ])
+  func bytesOfMongoDB(value: String) throws {
+    let text = #"{"keys":[{"key_data":\#(value),"rolling_start_number":2676096,"rolling_period":144}]}"#
+    #expect(try readJSON(text).keys.map(\.key.hex) == ["000102030405060708090a0b0c0d0e0f"])
+  }
+
   /// Of a thousand keys one alone has the members that tell the federation's format, wherever it stands.
   @Test(arguments: [0, 1, 500, 999])
   func oneKeyTellsNothingOfTheOthers(place: Int) throws {

@@ -29,39 +29,34 @@ extension JSONCursor {
     return hasDigit ? JSONNumberSpan(start: text.start, end: text.end, isPlain: isPlain) : nil
   }
 
-  /// `{"$binary":{"base64":"…","subType":"00"}}`, or `{"$binary":"…","$type":"00"}`: the base64 within the quotes.
+  /// `{"$binary":{"base64":"…","subType":"00"}}`, or `{"$binary":"…","$type":"00"}` in either order: the base64 within the quotes.
   ///
   /// The position is at the opening brace. `nil` for any other object; the position is anywhere in it then.
   mutating func extendedBinary() throws(JSONFault) -> JSONStringSpan? {
-    position += 1
-    guard try isName("$binary") else { return nil }
-    if try peek() == UInt8(ascii: "\"") {
-      let text = try string()
-      if try peek() == UInt8(ascii: ",") {
-        position += 1
-        guard try isName("$type"), try peek() == UInt8(ascii: "\"") else { return nil }
-        _ = try string()
-      }
-      return try close() ? text : nil
+    try texts(named: "$binary", beside: "$type") { cursor throws(JSONFault) in
+      try cursor.texts(named: "base64", beside: "subType") { _ in nil }
     }
-    guard try peek() == UInt8(ascii: "{") else { return nil }
-    position += 1
-    var text: JSONStringSpan?
-    while true {
+  }
+
+  /// The text of the member of this name. The object may have another one, whose text says nothing here.
+  ///
+  /// - Parameter inner: reads a member that is an object.
+  private mutating func texts(
+    named wanted: StaticString, beside other: StaticString,
+    inner: (inout JSONCursor) throws(JSONFault) -> JSONStringSpan?
+  ) throws(JSONFault) -> JSONStringSpan? {
+    var found: JSONStringSpan?
+    repeat {
+      position += 1
       guard try peek() == UInt8(ascii: "\"") else { return nil }
       let name = try name()
-      guard try peek() == UInt8(ascii: "\"") else { return nil }
-      let value = try string()
-      if StaticString("base64").matches(bytes(name.start, name.end)), text == nil {
-        text = value
-      } else if !StaticString("subType").matches(bytes(name.start, name.end)) {
-        return nil
-      }
-      guard try peek() == UInt8(ascii: ",") else { break }
-      position += 1
-    }
-    guard try close(), try close() else { return nil }
-    return text
+      let isWanted = wanted.matches(bytes(name.start, name.end))
+      guard isWanted ? found == nil : other.matches(bytes(name.start, name.end)) else { return nil }
+      let isText = try peek() == UInt8(ascii: "\"")
+      guard isText || isWanted, let text = try isText ? string() : inner(&self) else { return nil }
+      if isWanted { found = text }
+    } while try peek() == UInt8(ascii: ",")
+    return try close() ? found : nil
   }
 
   /// `{"$date":"2020-06-01T00:00:00Z"}`, `{"$date":{"$numberLong":"1590969600000"}}` or `{"$date":1590969600000}`, as

@@ -21,6 +21,12 @@ extension PathText {
     return "\(String(front))... (\(scalars.count) characters that do not look like a path)"
   }
 
+  /// Whether a text that was given for something else than a path may be a secret: it is long, and consists of more than words and
+  /// numbers.
+  package static func mayBeSecret(_ text: String) -> Bool {
+    text.utf8.count >= 16 && !text.split(separator: "/").allSatisfy(consistsOfWords)
+  }
+
   /// Whether a text without control characters is more likely a path than a secret. A path begins with a folder that
   /// exists, or it has a folder or a file name extension, and its names consist of words and numbers.
   private static func looksLikePath(_ text: String) -> Bool {
