@@ -36,9 +36,7 @@ struct FortnightTests {
   }
 
   #if PostgreSQL
-    @Test(
-      .enabled(if: LongList.isRun, Comment(rawValue: LongList.advice)),
-      .enabled(if: PostgresServer.programs != nil, Comment(rawValue: PostgresServer.advice)))
+    @Test(.enabled(if: PostgresServer.programs != nil, Comment(rawValue: PostgresServer.advice)))
     func postgresPublishesWhatIsRecorded() async throws {
       let store = try PostgresStore(ConnectionWords(PostgresServer.shared.words), schema: PostgresServer.newSchema())
       try await Fortnight.inFolder { folder in try compare(try await Fortnight.digests(in: folder, of: store)) }
