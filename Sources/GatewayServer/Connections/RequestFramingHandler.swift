@@ -30,6 +30,8 @@ final class RequestFramingHandler: ChannelDuplexHandler, RemovableChannelHandler
   private var isAnswering = false
   /// Whether the last response of this connection was written here.
   private var hasRefused = false
+  /// Whether a response has said that it is the connection's last.
+  private var isClosing = false
 
   init(_ watch: ConnectionWatchHandler, _ clock: ServerClock) {
     self.watch = watch
@@ -69,7 +71,10 @@ final class RequestFramingHandler: ChannelDuplexHandler, RemovableChannelHandler
       return
     }
     switch unwrapOutboundIn(data) {
-    case .head(let head): isAnswering = head.status.code >= 200
+    case .head(let head):
+      isAnswering = head.status.code >= 200
+      isClosing =
+        isClosing || isAnswering && head.headers[canonicalForm: "connection"].contains { isSame($0.utf8, "close") }
     case .body: break
     case .end:
       (isOpen, isAnswering) = (false, false)
@@ -89,7 +94,7 @@ final class RequestFramingHandler: ChannelDuplexHandler, RemovableChannelHandler
   /// - Returns: whether it could be written: not in the middle of another one.
   @discardableResult
   private func refuse(_ problem: Problem) -> Bool {
-    guard !isAnswering, !hasRefused, let context else { return false }
+    guard !isAnswering, !hasRefused, !isClosing, let context else { return false }
     let body = problem.document
     var head = HTTPResponseHead(version: .http1_1, status: HTTPResponseStatus(statusCode: problem.status.code))
     head.headers = [

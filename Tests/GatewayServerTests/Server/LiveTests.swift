@@ -118,6 +118,18 @@ struct LiveTests {
     }
   }
 
+  @Test("A request in a coding that is not known has one response, the connection's last", .timeLimit(.minutes(1)))
+  func transferCoding() async throws {
+    let app = try GatewayApplication.testing(fixture)
+    try await app.application().live { client in
+      for coding in ["gzip", "chunked, gzip", "x"] {
+        let answer = try await exchange(
+          port: client.port, "GET /health HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: \(coding)\r\n\r\n")
+        #expect(answer.components(separatedBy: "HTTP/1.1 ").count == 2, "\(answer)")
+      }
+    }
+  }
+
   @Test("Clients that reset in the middle of an answer keep nobody out", .timeLimit(.minutes(1)))
   func resets() async throws {
     let path = bundle.path
