@@ -23,14 +23,4 @@ import Testing
         ])
     }
   }
-
-  /// The table that ships is what the program for made-up data makes.
-  @Test func theTableOfKeysIsMadeUp() throws {
-    let program = try #require(Workshop.program, "the program keyferry was not built")
-    let recipes = URL(filePath: program).deletingLastPathComponent().appending(path: "recipes").path()
-    let made = try Tool(path: recipes).run(["sample", "csv", "300", "2"])
-    #expect(made.status == 0)
-    #expect(
-      try Data(contentsOf: PackageFolder.root.appending(path: "interop/deploy/keys.csv")) == Data(made.output))
-  }
 }

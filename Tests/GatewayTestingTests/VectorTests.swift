@@ -85,6 +85,13 @@ import Testing
     #expect(paths.count { $0.hasSuffix(".expected") } == drawer.count)
   }
 
+  /// The table that ships is what the program for made-up data makes.
+  @Test func theTableOfKeysIsMadeUp() throws {
+    let shipped = try Data(contentsOf: PackageFolder.root.appending(path: "interop/deploy/keys.csv"))
+    let made = try Sample.csv.bytes(300, seed: 2)
+    #expect(shipped == made, "write it again with swift run recipes sample csv 300 2")
+  }
+
   /// The reference is an independent witness for what the vectors of the protobuf formats expect.
   @Test(arguments: ["gaen-export", "efgs-protobuf"])
   func referenceAgrees(format: String) throws {
