@@ -189,7 +189,8 @@ import TransparencyLog
           Double(match.1).flatMap { minutes in Double(match.2).map { minutes * 60 + $0 } }
         }
         try #require(seconds.count == 4, "\(outcome.text)")
-        #expect(seconds[3] < seconds[2] / 2, "\(kilobytes) kB: \(outcome.text)")
+        // A start alone takes some hundredths of a second.
+        #expect(seconds[3] < max(seconds[2] / 2, 0.2), "\(kilobytes) kB: \(outcome.text)")
       }
       #expect(compared > 0)
     }
