@@ -84,8 +84,11 @@ final class RequestFramingHandler: ChannelDuplexHandler, RemovableChannelHandler
   }
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
-    // A request that has begun is refused by who responds to it.
-    if !isOpen, let error = error as? HTTPParserError { refuse(error == .headerOverflow ? .largeHead : .noRequest) }
+    // A request that has begun is refused by who responds to it. A client that ends its connection in the middle of a head has asked
+    // for nothing, whether the request before is still being answered or not.
+    if !isOpen, let error = error as? HTTPParserError, error != .invalidEOFState {
+      refuse(error == .headerOverflow ? .largeHead : .noRequest)
+    }
     context.fireErrorCaught(error)
   }
 
