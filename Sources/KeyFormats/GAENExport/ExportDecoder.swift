@@ -146,7 +146,7 @@ extension ExportHeader {
     _ tag: ProtobufTag, _ reader: inout ProtobufReader, from start: UnsafeRawPointer, _ limits: ReadLimits,
     _ notes: inout ReadingNotes
   ) throws(ProtobufFault) {
-    if isStated(tag) { notes.countRepeated("field \(tag.number) of the header", in: "the header") }
+    let isRepeated = isStated(tag)
     switch (tag.number, tag.wire) {
     case (1, .fixed64): startTimestamp = try reader.readFixed64()
     case (2, .fixed64): endTimestamp = try reader.readFixed64()
@@ -164,6 +164,8 @@ extension ExportHeader {
       try reader.skip(tag)
       try keep(unknown: UnsafeRawBufferPointer(start: start, count: reader.position - start), limits)
     }
+    // A field that goes on behind the window is read again.
+    if isRepeated { notes.countRepeated("field \(tag.number) of the header", in: "the header") }
   }
 
   /// Whether the header has the value of this field, which it may have once.
