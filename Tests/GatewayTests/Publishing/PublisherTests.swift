@@ -59,7 +59,11 @@ import Testing
 
   @Test func theManifestFitsItsSchema() async throws {
     let schema = try DocumentSchema(named: "manifest.schema.json")
-    try await Press.run([.sample { $0.makesSince = true }, .sample("travel", include: nil)]) { press in
+    let rolled = SeriesSettings.sample {
+      $0.makesSince = true
+      $0.makesKeyDays = true
+    }
+    try await Press.run([rolled, .sample("travel", include: nil)]) { press in
       try await press.say([key(1, type: .selfReport)])
       try await press.round(at(10))
       try await press.say([key(1, type: .confirmedTest)])
