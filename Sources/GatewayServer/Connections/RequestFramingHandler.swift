@@ -84,8 +84,8 @@ final class RequestFramingHandler: ChannelDuplexHandler, RemovableChannelHandler
   }
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
-    // A request that has begun is refused by who responds to it. A client that ends its connection in the middle of a head has asked
-    // for nothing, whether the request before is still being answered or not.
+    // The responder refuses a request that has begun. A client that ends its connection in the middle of a head has asked for
+    // nothing, whether the request before is still being answered or not.
     if !isOpen, let error = error as? HTTPParserError, error != .invalidEOFState {
       refuse(error == .headerOverflow ? .largeHead : .noRequest)
     }

@@ -12,7 +12,7 @@ struct CSVRow {
 
 /// What a row of cells means, in any layout: the specification of the format.
 ///
-/// ``CSVPlainRows`` reads most rows without cutting them, and as it is said here; a test compares.
+/// ``CSVPlainRows`` reads most rows without cutting them, and must read them as this does; a test compares both.
 struct CSVRowReader {
   let layout: CSVLayout
 

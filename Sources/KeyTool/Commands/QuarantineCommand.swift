@@ -236,7 +236,9 @@ extension QuarantineCommand {
       help: ArgumentHelp("The source, or the upload endpoint, as quarantine list shows it.", valueName: "source"))
     var source: String
 
-    @Option(help: ArgumentHelp("Accept at most this many new keys of each origin today, 1 … 1000000000.", valueName: "number"))
+    @Option(
+      help: ArgumentHelp("Accept at most this many new keys of each origin today, 1 … 1000000000.", valueName: "number")
+    )
     var keys: Int
 
     @Flag(help: "Print what was done as JSON (schemas/limit.schema.json).")

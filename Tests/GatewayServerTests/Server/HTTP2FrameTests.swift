@@ -31,7 +31,8 @@ struct HTTP2FrameTests {
     let app = try GatewayApplication.testing(
       fixture, settings: settings, metrics: metrics, limits: limits, logger: lines.logger(level: level))
     return try await app.whileServing { port in
-      let output = try await python(HTTP2Scripts.frames + Self.client + text, input: Array("\(port) /\(large.path)".utf8))
+      let output = try await python(
+        HTTP2Scripts.frames + Self.client + text, input: Array("\(port) /\(large.path)".utf8))
       for _ in 0..<1000 where !isDone() { try await Task.sleep(for: .milliseconds(10)) }
       return output
     }
