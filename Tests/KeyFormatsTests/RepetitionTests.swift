@@ -111,6 +111,16 @@ import Testing
     #expect(try Self.notes(bytes, format) == ["\(words); the last one counts x1"])
   }
 
+  /// A field that goes on behind the bytes that are there is read again, and is one field.
+  @Test(arguments: [1, 3, 1000]) func aFieldOfAHeaderCountsOnce(step: Int) throws {
+    let bytes = Self.export(Self.text(0x1A, "DE"), Self.text(0x1A, "AT"), [0x20, 0x01], [0x20, 0x90, 0x01])
+    let window = InputWindow(RowTricklingSource(bytes, step: step), capacity: 16)
+    let notes = try DecodedDocument(decoding: ExportDecoder(window)).notes.sorted.filter {
+      $0.note.code == ReadingNote.fieldRepeated
+    }
+    #expect(notes.map(\.count) == [1, 1], "\(notes)")
+  }
+
   @Test func fieldsOfASignature() throws {
     let info = Self.text(0x22, "a")
     for message in [
