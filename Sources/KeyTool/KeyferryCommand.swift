@@ -108,7 +108,7 @@ package struct KeyferryCommand: ParsableCommand {
   package nonisolated(nonsending) static func run(arguments: [String]) async -> Int32 {
     // A reader that closes its end is no reason to die without a word.
     signal(SIGPIPE, SIG_IGN)
-    // Nor is a limit on the size of files: what writes says so.
+    // The code that writes a file reports that it may not grow.
     signal(SIGXFSZ, SIG_IGN)
     Descriptors.occupyStandard()
     PartialFile.removeAllOnSignals()

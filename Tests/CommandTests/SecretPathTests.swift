@@ -117,6 +117,21 @@ import Testing
     }
   }
 
+  /// A message names the address or the time that is wrong.
+  @Test func anAddressAndATimeAreNoSecrets() throws {
+    try Workshop.run { workshop in
+      try workshop.write("key_data\n", "in.csv")
+      for (words, shown) in [
+        (["archive", "add", "seen", "http://127.0.0.1:1/3f9cA7e1b2D8/index.txt"], "http://127.0.0.1:1/"),
+        (["report", "http://127.0.0.1:1/NL/index.txt", "-o", "r.html"], "http://127.0.0.1:1/NL/index.txt"),
+        (["convert", "in.csv", "--to", "csv", "-o", "x", "--now", "2026-13-28T05:11:13Z"], "2026-13-28T05:11:13Z"),
+      ] {
+        let outcome = try workshop.run(words)
+        #expect(outcome.status != 0 && outcome.errors.contains(shown), "\(outcome.errors)")
+      }
+    }
+  }
+
   /// A path of the configuration that leads to nothing is found by some commands later than by its check. The folder of the state and
   /// the location of a source are shown by many, as an address is.
   @Test(.timeLimit(.minutes(5)), arguments: ["folder"])

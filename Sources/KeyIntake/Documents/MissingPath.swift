@@ -21,10 +21,12 @@ extension PathText {
     return "\(String(front))... (\(scalars.count) characters that do not look like a path)"
   }
 
-  /// Whether a text that was given for something else than a path may be a secret: it is long, and consists of more than words and
-  /// numbers.
+  /// Whether a text that was given for something else than a path may be a secret: it is long, consists of more than words and
+  /// numbers, and is neither an address nor a time.
   package static func mayBeSecret(_ text: String) -> Bool {
-    text.utf8.count >= 16 && !text.split(separator: "/").allSatisfy(consistsOfWords)
+    let isAddress = ["http://", "https://", "s3://"].contains(where: text.hasPrefix)
+    let isTime = text.allSatisfy { "0123456789-+.:TZ".contains($0) }
+    return text.utf8.count >= 16 && !isAddress && !isTime && !text.split(separator: "/").allSatisfy(consistsOfWords)
   }
 
   /// Whether a text without control characters is more likely a path than a secret. A path begins with a folder that

@@ -116,7 +116,7 @@ extension BeliefJudge {
       case .publish(let together): together
       case .leaveOut: nil
       }
-    // Anybody may make claims about a key, and many of them: each is looked up in constant time.
+    // Strangers can make many claims about a key: each is looked up in constant time.
     let (copies, others) = (Set(deciding.copies), Set(deciding.claims))
     let lines = said.map { claim in
       let isCopy = copies.contains(claim)
