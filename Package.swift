@@ -124,7 +124,6 @@ let package = Package(
     .target(name: "KeyStorage", dependencies: ["ExposureKeys", "KeyNormalization"], swiftSettings: strict),
 
     // Is each page of the store what was written? A layer between SQLite and its files, in C as SQLite asks for.
-    .target(name: "CPageChecksums", linkerSettings: [.linkedLibrary("sqlite3")]),
 
     // The system's SQLite.
     .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
@@ -136,7 +135,7 @@ let package = Package(
     .target(
       name: "SQLiteStorage",
       dependencies: [
-        "KeyStorage", "KeyNormalization", "ExposureKeys", "SQLite", "CSQLite", "CPageChecksums", "CPartialFiles",
+        "KeyStorage", "KeyNormalization", "ExposureKeys", "SQLite", "CSQLite", "CPartialFiles",
       ],
       swiftSettings: strict),
 

@@ -1,4 +1,5 @@
 package import ExposureKeys
+internal import Glibc
 internal import KeyIntake
 internal import KeyPublishing
 internal import KeyReceiving
@@ -141,37 +142,12 @@ package enum Stores {
     return try SQLiteStore(folder: address.location, now: now, isCopy: true)
   }
 
-  /// The tables on whose damaged pages something can be saved; see ``SQLiteStore/damagedTables(in:now:command:)``. A database looks after
-  /// its pages itself.
-  package static func damagedTables(of address: StoreAddress, now: Instant) throws -> [String] {
-    guard address.database == nil else { return [] }
-    return try SQLiteStore.damagedTables(in: address.location, now: now)
-  }
-
-  /// Writes a file with damaged pages anew; see ``SQLiteStore/rewrite(in:keepingOld:now:command:)``.
-  package static func rewrite(_ address: StoreAddress, keepingOld keepsOld: Bool, now: Instant) throws -> String {
-    try SQLiteStore.rewrite(in: address.location, keepingOld: keepsOld, now: now)
-  }
-
-  /// Gives a copy of a store in a folder, in which anything may be done; see ``SQLiteStore/withCopy(of:now:command:room:_:)``.
-  package static func withCopy<Result>(
-    of folder: String, now: Instant, _ body: (StoreAddress) async throws -> Result
-  ) async throws -> Result {
-    try await SQLiteStore.withCopy(of: folder, now: now) { try await body(.folder($0)) }
-  }
-
-  /// Bytes that may still be written where a folder is; see ``SQLiteStore/freeBytes(in:)``.
-  static func freeBytes(in folder: String) -> Int? { SQLiteStore.freeBytes(in: folder).map { Int($0) } }
-
-  /// Which pages of a store in a folder are not what was written, as bytes alone tell.
-  package static func damagedPages(in folder: String) throws -> [String] {
-    try SQLiteStore.damagedPages(in: folder, limit: 100)
-  }
-
-  /// Whether only a copy helps a damaged store; see ``SQLiteStore/isBeyondRepair(in:)``. Of a database nobody knows before a repair is tried.
-  package static func isBeyondRepair(_ address: StoreAddress) throws -> Bool {
-    guard address.database == nil else { return false }
-    return try SQLiteStore.isBeyondRepair(in: address.location)
+  /// Bytes that may still be written where a folder is, without those that are kept for the system; `nil` where nobody knows.
+  static func freeBytes(in folder: String) -> Int? {
+    var status = statvfs()
+    guard statvfs(folder, &status) == 0 else { return nil }
+    let (free, isHuge) = UInt64(status.f_bavail).multipliedReportingOverflow(by: UInt64(status.f_frsize))
+    return isHuge ? .max : Int(clamping: free)
   }
 
   /// Puts a copy in the place of the store in a folder; see ``SQLiteStore/restore(from:named:into:now:command:)``.

@@ -54,22 +54,6 @@ struct Padding: Sendable {
     return TemporaryExposureKey(hash.bytes(for: message).prefix(16)) ?? subject.key
   }
 
-  /// The look-alikes that a series has released for keys of some days, as the store knows them.
-  static func lookalikes(
-    releasedBy series: String, on days: Set<Day>, from state: any PublishingState
-  ) throws -> Set<KeySubject> {
-    guard let secret = try state.note(.paddingSecret) else { return [] }
-    let padding = Padding(secret: secret, rounds: [:])
-    var lookalikes: Set<KeySubject> = []
-    for (subject, count) in try RoundTable(of: days, of: series, from: state).rounds where count > 0 {
-      for round in 1...count {
-        lookalikes.insert(
-          KeySubject(key: padding.keyData(of: subject, round: round), rollingStart: subject.rollingStart))
-      }
-    }
-    return lookalikes
-  }
-
   /// How many look-alikes each of these keys goes out with in a series, to be kept.
   func release(
     of keys: KeyRun, by series: String, from state: any PublishingState

@@ -57,22 +57,23 @@ extension StorageFault {
     Self(.notFound, "there is no bundle \(id.rawValue) in the store")
   }
 
-  /// What to do about a piece of the claims that is not what was written.
-  package static let repairAdvice =
-    "stop the gateway, and keyferry store repair takes it out and reads kept documents again for what was in it"
+  /// What an operator does about a damaged file.
+  package static let fileAdvice =
+    "stop the gateway and run keyferry store restore COPY; without a copy, move the damaged file away, run keyferry store begin and "
+    + "pull again (manual: Operating, A damaged store)"
+  /// What an operator does about a damaged database.
+  package static let databaseAdvice =
+    "stop the gateway and restore a pg_dump copy of the database (manual: PostgreSQL, Copies)"
 
-  /// What to do about a store whose file is damaged.
-  package static let damageAdvice =
-    "keyferry store check says what else is, and whether keyferry store repair helps; otherwise keyferry store restore puts a copy in its place"
-  /// The same where all was looked at, and no repair helps.
-  package static let restoreAdvice = "stop the gateway, then keyferry store restore puts a copy in its place"
+  /// The same fault with the advice of the store that is damaged. Other faults stay as they are.
+  package func advising(_ advice: String) -> StorageFault {
+    guard code == .corrupt, !reason.hasSuffix(advice) else { return self }
+    return StorageFault(code, "\(reason); \(advice)")
+  }
 
-  /// The same for whoever is looking already, and finds that only a copy helps.
-  package var pointingToCopy: StorageFault {
-    StorageFault(
-      code,
-      reason.replacing(Self.damageAdvice, with: Self.restoreAdvice)
-        .replacing(Self.repairAdvice, with: Self.restoreAdvice))
+  /// The reason for a caller that gives the advice itself.
+  package var bareReason: String {
+    reason.replacing("; \(Self.fileAdvice)", with: "").replacing("; \(Self.databaseAdvice)", with: "")
   }
 
   package static func noPush(_ id: PushID) -> Self {

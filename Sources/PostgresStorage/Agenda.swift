@@ -58,7 +58,7 @@ struct AgendaTable {
 
   func floor() throws -> AgendaFloor {
     guard let row = try database.row("SELECT event, hour FROM agenda_floor") else {
-      throw StorageFault(.corrupt, "agenda: how far it was forgotten is not there; restore a copy")
+      throw StorageFault(.corrupt, "agenda: how far it was forgotten is not there")
     }
     return AgendaFloor(event: EventID(rawValue: try row[0]), hour: try row[1])
   }
@@ -113,27 +113,20 @@ struct AgendaTable {
 
   private func decode(_ row: PostgresRow, into keys: inout [TemporaryExposureKey]) throws {
     guard try row.withBytes(0, { AgendaPiece.decode($0, into: &keys) }) else {
-      throw StorageFault(.corrupt, "agenda: a piece is not what was written; \(StorageFault.repairAdvice)")
+      throw StorageFault(.corrupt, "agenda: a piece is not what was written")
     }
   }
 
   /// The pieces that are not what was written.
   func damage() throws -> [String] {
-    let wrong = try wrongPieces()
-    return wrong == 0 ? [] : ["agenda: pieces that are not what was written: \(wrong)"]
-  }
-
-  func wrongPieces() throws -> Int {
     var wrong = 0
     var keys: [TemporaryExposureKey] = []
     try eachPiece("true", []) { row in
       keys.removeAll(keepingCapacity: true)
       if try !row.withBytes(0, { AgendaPiece.decode($0, into: &keys) }) { wrong += 1 }
     }
-    return wrong
+    return wrong == 0 ? [] : ["agenda: pieces that are not what was written: \(wrong)"]
   }
-
-  func removeAll() throws { try database.run("DELETE FROM agenda") }
 
   // MARK: Forgetting
 

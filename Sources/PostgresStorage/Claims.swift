@@ -105,7 +105,7 @@ extension PostgresTransaction {
     return number
   }
 
-  func knownArrival(of document: DocumentID, in event: EventID) throws -> Int64? {
+  private func knownArrival(of document: DocumentID, in event: EventID) throws -> Int64? {
     try database.value(
       "SELECT id FROM arrivals WHERE document = $1 AND event = $2", document.rawValue, event.rawValue)
   }
@@ -117,15 +117,6 @@ extension PostgresTransaction {
       WHERE arrivals.id = $1
       """, number
     ).map { (DocumentID(rawValue: try $0["document"]), try ArrivalStamp($0)) }
-  }
-
-  func arrivals(of document: DocumentID) throws -> [ArrivalStamp] {
-    try database.rows(
-      """
-      SELECT event, arrivals.time AS time, kind FROM arrivals LEFT JOIN events ON events.id = event WHERE document = $1
-      ORDER BY event
-      """, document.rawValue
-    ).map(ArrivalStamp.init)
   }
 
   func arrivals(meantBy recall: RecallRequest) throws -> [Int64: Int64] {

@@ -18,7 +18,7 @@ extension StorageFault {
   /// - Parameter place: the store's address, without any secret.
   init(_ error: any Error, at place: String) {
     guard let error = error as? PostgresError else {
-      self = error as? StorageFault ?? StorageFault(.inputOutput, "\(place): \(error)")
+      self = (error as? StorageFault)?.advising(Self.databaseAdvice) ?? StorageFault(.inputOutput, "\(place): \(error)")
       return
     }
     let reason = "\(place): \(error.message)"
@@ -29,7 +29,8 @@ extension StorageFault {
       self.init(.held, "\(place): others changed the same at the same time, again and again: \(error.message)")
     case "53100": self.init(.full, "\(place): no room to write: \(error.message)")
     case "53200", "53400", "54000": self.init(.full, reason)
-    case "XX001", "XX002": self.init(.corrupt, "\(place): the database is damaged: \(error.message)")
+    case "XX001", "XX002":
+      self.init(.corrupt, "\(place): the database is damaged: \(error.message); \(Self.databaseAdvice)")
     case "25006":
       self.init(
         .inputOutput, "\(place): the server is read only, a standby perhaps: say target_session_attrs=read-write")

@@ -386,9 +386,7 @@ final class PostgresSegments: ClaimSegments {
         let place: BlockPlace = try row[0]
         guard let filter = try row.withBytes(1, { ClaimFilter($0) }) else {
           throw StorageFault(
-            .corrupt,
-            "\(content): the filter at \(place.prefix) of run \(run) is not what was written; \(StorageFault.repairAdvice)"
-          )
+            .corrupt, "\(content): the filter at \(place.prefix) of run \(run) is not what was written")
         }
         filters.append((place, filter))
       }
@@ -399,11 +397,6 @@ final class PostgresSegments: ClaimSegments {
 
   /// Of some 32 kilobytes.
   private static let filtersAtOnce = 64
-
-  func removeFilters(of run: Int32) throws {
-    let (first, last) = Self.ends(of: run)
-    try database.run("DELETE FROM \(tables.prefix)_filters WHERE id BETWEEN $1 AND $2", first, last)
-  }
 
   func put(_ filter: ClaimFilter, at place: BlockPlace) throws {
     try database.run(

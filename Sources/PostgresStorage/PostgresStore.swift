@@ -205,7 +205,7 @@ package final class PostgresStore: Store {
         defer { leave(&connection) }
         return try body(PostgresTransaction(database, names: known))
       }
-    } catch let error as PostgresError {
+    } catch let error where error is PostgresError || error is StorageFault {
       throw StorageFault(error, at: words.place)
     }
   }
@@ -271,7 +271,7 @@ package final class PostgresStore: Store {
           }
         }
       }
-    } catch let error as PostgresError {
+    } catch let error where error is PostgresError || error is StorageFault {
       throw StorageFault(error, at: words.place)
     }
   }
@@ -515,12 +515,12 @@ final class Counters {
     for row in result.rows { numbers[try row["name"]] = try row["last"] }
     for name in ["writes", "events", "documents"] where numbers[name] == nil {
       throw StorageFault(
-        .corrupt, "the table counters of the database lacks the row \(name); bring the database back from a copy")
+        .corrupt, "the table counters of the database lacks the row \(name)")
     }
     // Nobody counts so far, and there is always a next one.
     for (name, last) in numbers where !(0..<Int64.max / 2).contains(last) {
       throw StorageFault(
-        .corrupt, "the row \(name) of the table counters has \(last); bring the database back from a copy")
+        .corrupt, "the row \(name) of the table counters has \(last)")
     }
   }
 

@@ -1,6 +1,14 @@
 internal import CSQLite
 internal import Synchronization
 
+#if canImport(Glibc)
+  internal import Glibc
+#elseif canImport(Musl)
+  internal import Musl
+#elseif canImport(Darwin)
+  internal import Darwin
+#endif
+
 /// One connection to a file, for who has the turn on it.
 package final class Database {
   /// `nil` once it is closed.
@@ -273,7 +281,13 @@ package final class Database {
   }
 
   private func databaseError(_ code: Int32) -> DatabaseError {
-    DatabaseError(
+    // SQLite reports a full disk as a failed one where it does not write a page, such as in the memory that processes share.
+    if [SQLITE_IOERR, SQLITE_CANTOPEN].contains(code & 0xff), let connection = sqliteConnection,
+      [ENOSPC, EDQUOT].contains(sqlite3_system_errno(connection))
+    {
+      return DatabaseError(resultCode: .full)
+    }
+    return DatabaseError(
       resultCode: ResultCode(rawValue: code),
       message: sqliteConnection.flatMap { sqlite3_errmsg($0) }.map { String(cString: $0) })
   }

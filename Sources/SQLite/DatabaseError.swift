@@ -44,6 +44,4 @@ package struct ResultCode: RawRepresentable, Hashable, Sendable, CustomStringCon
   package static let misuse = ResultCode(rawValue: SQLITE_MISUSE)
   package static let range = ResultCode(rawValue: SQLITE_RANGE)
   package static let notADatabase = ResultCode(rawValue: SQLITE_NOTADB)
-  /// `SQLITE_IOERR_DATA`: a page whose checksum does not hold. Extended.
-  package static let damagedPage = ResultCode(rawValue: SQLITE_IOERR | (32 << 8))
 }

@@ -70,7 +70,7 @@ struct SQLiteAgenda {
 
   func floor() throws -> AgendaFloor {
     guard let row = try Row.fetchOne(database, sql: "SELECT event, hour FROM agenda_floor") else {
-      throw StorageFault(.corrupt, "agenda: how far it was forgotten is not there; restore a copy")
+      throw StorageFault(.corrupt, "agenda: how far it was forgotten is not there")
     }
     return try AgendaFloor(event: EventID(rawValue: row["event"]), hour: row["hour"])
   }
@@ -107,17 +107,12 @@ struct SQLiteAgenda {
 
   private func decode(_ statement: RawStatement, at column: Int32, into keys: inout [TemporaryExposureKey]) throws {
     guard AgendaPiece.decode(statement.bytes(at: column), into: &keys) else {
-      throw StorageFault(.corrupt, "agenda: a piece is not what was written; \(StorageFault.repairAdvice)")
+      throw StorageFault(.corrupt, "agenda: a piece is not what was written")
     }
   }
 
   /// The pieces that are not what was written.
   func damage() throws -> [String] {
-    let wrong = try wrongPieces()
-    return wrong == 0 ? [] : ["agenda: pieces that are not what was written: \(wrong)"]
-  }
-
-  func wrongPieces() throws -> Int {
     let floor = try self.floor()
     let statement = try RawStatement(database, "SELECT keys FROM agenda WHERE NOT (event <= ?1 AND hour <= ?2)")
     statement.bind(floor.event.rawValue, at: 1)
@@ -129,7 +124,7 @@ struct SQLiteAgenda {
       keys.removeAll(keepingCapacity: true)
       if !AgendaPiece.decode(statement.bytes(at: 0), into: &keys) { wrong += 1 }
     }
-    return wrong
+    return wrong == 0 ? [] : ["agenda: pieces that are not what was written: \(wrong)"]
   }
 
   // MARK: Forgetting
@@ -278,9 +273,7 @@ extension Schema {
   private static let notedHours: Int64 = 144
 
   /// Notes what may still be held, of all claims and of what is put aside. What ended before is forgotten.
-  ///
-  /// - Parameter isOpening: whether somebody waits for the store to be opened.
-  static func noteClaims(in database: Database, isOpening: Bool = true) throws {
+  static func noteClaims(in database: Database) throws {
     let segments = try SQLiteSegments(database)
     let last = try SQLiteAgenda(database).lastEvent()
     var newest = AgendaHour.now
@@ -296,7 +289,7 @@ extension Schema {
     var noted = 0
     try eachPiece(of: segments) { rows in
       noted += rows.count
-      if isOpening { OpeningProgress.tell(OpeningStep(.noting, done: noted, of: total)) }
+      OpeningProgress.tell(OpeningStep(.noting, done: noted, of: total))
       try agenda.note(rows.agenda.filter { $0.key > floor.hour }, in: last, isSmall: false)
     }
     let statement = try RawStatement(database, "SELECT \(ClaimRow.columns) FROM held ORDER BY key")

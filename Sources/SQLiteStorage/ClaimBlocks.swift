@@ -115,9 +115,7 @@ final class SQLiteSegments: ClaimSegments {
       let place = BlockPlace(rawValue: statement.int(at: 0))
       guard let filter = ClaimFilter(statement.bytes(at: 1)) else {
         throw StorageFault(
-          .corrupt,
-          "\(content): the filter at \(place.prefix) of run \(run) is not what was written; \(StorageFault.repairAdvice)"
-        )
+          .corrupt, "\(content): the filter at \(place.prefix) of run \(run) is not what was written")
       }
       filters.append((place, filter))
     }
@@ -167,12 +165,6 @@ final class SQLiteSegments: ClaimSegments {
   func removeBlock(at place: BlockPlace) throws {
     removal.bind(place.rawValue, at: 1)
     _ = try removal.run()
-  }
-
-  func removeFilters(of run: Int32) throws {
-    try database.execute(
-      sql: "DELETE FROM \(tables.prefix)_filters WHERE id BETWEEN ? AND ?",
-      arguments: [BlockPlace(run: run, prefix: 0).rawValue, BlockPlace(run: run, prefix: .max).rawValue])
   }
 
   func put(_ filter: ClaimFilter, at place: BlockPlace) throws {

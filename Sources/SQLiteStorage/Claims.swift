@@ -126,7 +126,7 @@ extension SQLiteTransaction {
     return database.lastInsertedRowID
   }
 
-  func knownArrival(of document: DocumentID, in event: EventID) throws -> Int64? {
+  private func knownArrival(of document: DocumentID, in event: EventID) throws -> Int64? {
     let statement = try database.cachedStatement(sql: "SELECT id FROM arrivals WHERE document = ? AND event = ?")
     return try Int64.fetchOne(statement, arguments: [document.rawValue, event.rawValue])
   }
@@ -140,16 +140,6 @@ extension SQLiteTransaction {
     return try Row.fetchOne(statement, arguments: [number]).map {
       try (DocumentID(rawValue: $0["document"]), ArrivalStamp($0))
     }
-  }
-
-  func arrivals(of document: DocumentID) throws -> [ArrivalStamp] {
-    try Row.fetchAll(
-      database,
-      sql: """
-        SELECT event, arrivals.time AS time, kind FROM arrivals LEFT JOIN events ON events.id = event WHERE document = ?
-        ORDER BY event
-        """, arguments: [document.rawValue]
-    ).map(ArrivalStamp.init)
   }
 
   func arrivals(meantBy recall: RecallRequest) throws -> [Int64: Int64] {

@@ -2,18 +2,6 @@ import ExposureKeys
 import KeyStorage
 import SQLite
 
-/// The number of a block has its run and its prefix in it, and nobody counts with it.
-extension BlockPlace: ColumnValue {
-  static var kind: String { "the place of a block" }
-
-  var databaseValue: DatabaseValue { .int64(rawValue) }
-
-  init?(_ value: DatabaseValue) {
-    guard case .int64(let number) = value else { return nil }
-    self.init(rawValue: number)
-  }
-}
-
 extension Row {
   func time(_ column: String) throws -> Instant { Instant(secondsSince1970: try self[column]) }
 

@@ -7,16 +7,13 @@ extension StorageFault {
   /// What an error of SQLite means for the gateway, with the file's path.
   init(_ error: any Error, path: String) {
     guard let error = error as? DatabaseError else {
-      self = error as? StorageFault ?? StorageFault(.inputOutput, "\(path): \(Self.words(error))")
+      let fault = error as? StorageFault ?? StorageFault(.inputOutput, "\(path): \(Self.words(error))")
+      self = fault.advising(Self.fileAdvice)
       return
     }
     // A connection that was not asked says that it has no error.
     let message = error.message.flatMap { $0 == "not an error" ? nil : $0 }
     let reason = message ?? error.resultCode.description
-    if error.extendedResultCode == .damagedPage {
-      self = .damaged(path, PageChecksums.lastDamage(of: path) ?? "a page is not what was written")
-      return
-    }
     switch error.resultCode {
     case .full:
       // What SQLite says of that is the same in its own words.
@@ -41,7 +38,7 @@ extension StorageFault {
   ///   - name: what the operator calls it.
   init(_ error: any Error, ofCopy path: String, named name: String) {
     let fault = StorageFault(error, path: path)
-    let what = Self.bare(fault.reason, of: path)
+    let what = fault.bare(of: path)
     guard fault.code == .corrupt else {
       self.init(fault.code, "\(name): \(what)")
       return
@@ -50,9 +47,8 @@ extension StorageFault {
   }
 
   /// What is wrong with a file, without its path and what to do.
-  static func bare(_ reason: String, of path: String) -> String {
-    let words = reason.hasPrefix("\(path): ") ? String(reason.dropFirst(path.count + 2)) : reason
-    return words.replacing(isDamaged, with: "").replacing(advice, with: "")
+  func bare(of path: String) -> String {
+    String(bareReason.trimmingPrefix("\(path): ")).replacing(Self.isDamaged, with: "")
   }
 
   /// What the system said, without what Foundation wraps around it.
@@ -64,10 +60,9 @@ extension StorageFault {
   }
 
   private static let isDamaged = "the store is damaged: "
-  private static let advice = "; \(damageAdvice)"
 
   /// A store with bytes that nobody wrote.
   static func damaged(_ path: String, _ what: String) -> StorageFault {
-    StorageFault(.corrupt, "\(path): \(isDamaged)\(what)\(advice)")
+    StorageFault(.corrupt, "\(path): \(isDamaged)\(what)").advising(fileAdvice)
   }
 }

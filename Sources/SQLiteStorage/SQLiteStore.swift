@@ -58,11 +58,9 @@ package final class SQLiteStore: Store {
       defer { withExtendedLifetime(opening) {} }
       use = role == .operator ? opening : nil
       if role == .owner { try Self.takeOver(path) } else { try Self.refuseReplacing(path) }
-      try PageChecksums.install()
       try Self.checkReach(path)
-      try LogOfChanges.check(path)
+      try Self.refuseLogAlone(path)
       let isCurrent = try Self.inspect(path, isReadOnly: isReadOnly)
-      if role == .owner, try PageChecksums.header(of: path) == .unchecked { try Self.addChecksums(to: path) }
       // Nobody makes or changes tables beside an owner.
       let makingLock =
         role == .operator && !isCurrent
@@ -75,16 +73,10 @@ package final class SQLiteStore: Store {
         try Schema.migrate(pool)
         names.latest = try pool.read { database in
           if !isCopy { try Self.refuseUnfinishedCopy(database, path) }
-          if !UnfinishedRepair.isBeingEnded { try Self.refuseUnfinishedRepair(database, path) }
           return try Names.load(from: database)
         }
       }
-      if isReadOnly {
-        try pool.read {
-          if !isCopy { try Self.refuseUnfinishedCopy($0, path) }
-          try Self.refuseUnfinishedRepair($0, path)
-        }
-      }
+      if isReadOnly, !isCopy { try pool.read { try Self.refuseUnfinishedCopy($0, path) } }
       identity = FileIdentity(path)
       withExtendedLifetime(lock) {}
     } catch {
@@ -97,9 +89,23 @@ package final class SQLiteStore: Store {
     guard access(path, F_OK) != 0, errno == ENOENT,
       access(path + replacingSuffix, F_OK) != 0
     else { return }
-    try LogOfChanges.check(path)
+    try refuseLogAlone(path)
     throw StorageFault(.notFound, "\(path): there is no store")
   }
+
+  /// Where the file is empty or gone, SQLite removes the log of changes beside it, with what was committed to it last.
+  ///
+  /// - Throws: ``StorageFault`` `corrupt`.
+  private static func refuseLogAlone(_ path: String) throws {
+    guard hasLog(beside: path), FileSize.of(path) <= 1, access(path + replacingSuffix, F_OK) != 0 else { return }
+    throw StorageFault.damaged(
+      path,
+      "the file is empty or gone, and its log of changes is still there; keep \(path)-wal with what is left of the file"
+    )
+  }
+
+  /// Whether changes are in the log of a file.
+  private static func hasLog(beside path: String) -> Bool { FileSize.of(path + "-wal") > 0 }
 
   private static func use(_ path: String, _ role: StoreRole) throws -> StoreUse? {
     switch role {
@@ -113,12 +119,6 @@ package final class SQLiteStore: Store {
     let mark = try Row.fetchOne(
       database, sql: "SELECT 1 FROM notes WHERE name = ?", arguments: [StoreMove.markName])
     if mark != nil { throw StoreMove.unfinished(path) }
-  }
-
-  private static func refuseUnfinishedRepair(_ database: Database, _ path: String) throws {
-    let mark = try Row.fetchOne(
-      database, sql: "SELECT 1 FROM notes WHERE name = ?", arguments: [UnfinishedRepair.noteName])
-    if mark != nil { throw UnfinishedRepair.fault(path) }
   }
 
   /// Brings everything into the one file and lets go of it. The store is not to be used any more.
@@ -148,8 +148,8 @@ package final class SQLiteStore: Store {
     try? await pool.writeWithoutTransaction { Self.settle($0) }
   }
 
-  /// Nothing that was committed is left in the log alone, of which SQLite believes nothing behind a damaged place. Somebody
-  /// else may be in the way; then he does it, or the next one.
+  /// Moves what was committed from the log into the file: SQLite reads a log only up to its first damaged place. If another
+  /// connection is in the way, that one does it, or the next one.
   private static func settle(_ database: Database) {
     guard let connection = database.sqliteConnection else { return }
     sqlite3_busy_timeout(connection, 250)
@@ -168,7 +168,7 @@ package final class SQLiteStore: Store {
     let known = names.latest
     do {
       return try await pool.read { try body(SQLiteTransaction($0, names: known)) }
-    } catch let error as DatabaseError {
+    } catch let error where error is DatabaseError || error is StorageFault {
       throw StorageFault(error, path: path)
     }
   }
@@ -196,7 +196,7 @@ package final class SQLiteStore: Store {
         if transaction.hasErased { try? database.checkpoint(.truncate) }
         return result
       }
-    } catch let error as DatabaseError {
+    } catch let error where error is DatabaseError || error is StorageFault {
       throw StorageFault(error, path: path)
     }
     // What was written to a file that is gone by now is lost, and nobody may be told otherwise.
@@ -221,20 +221,20 @@ package final class SQLiteStore: Store {
       try Self.backUp(as: partial) { try pool.backUp(to: $0) }
       // Nobody can restore a copy of a damaged store, and it might take the place of an older one that is whole.
       if let first = try Self.firstDamage(ofFile: partial) {
-        throw StorageFault.damaged(self.path, StorageFault.bare(first, of: partial))
+        throw StorageFault.damaged(self.path, StorageFault(.corrupt, first).bare(of: partial))
       }
       try Self.publish(partial, as: path)
     } catch {
       Self.removePartial(partial)
       if error is StorageFault { throw error }
       // What is read is the store, and what has no room is the copy.
-      let isOfStore = (error as? DatabaseError)?.extendedResultCode == .damagedPage
+      let isOfStore = (error as? DatabaseError)?.resultCode == .corrupt
       throw StorageFault(error, path: isOfStore ? self.path : path)
     }
   }
 
   /// Writes everything that a database has, its log of changes included, into one empty file.
-  static func backUp(as path: String, _ body: (DatabaseQueue) throws -> Void) throws {
+  private static func backUp(as path: String, _ body: (DatabaseQueue) throws -> Void) throws {
     let queue = try DatabaseQueue(path: path, options: .store(isReadOnly: false, pageLimit: nil))
     defer { try? queue.close() }
     try body(queue)
@@ -268,9 +268,8 @@ package final class SQLiteStore: Store {
       let noted = NotedFile(partial)
       defer { withExtendedLifetime(noted) {} }
       do {
-        try PageChecksums.install()
         try checkReach(copy)
-        try LogOfChanges.check(copy)
+        try refuseLogAlone(copy)
         guard try inspect(copy, isReadOnly: true) else { throw StorageFault(.notFound, "\(copy): there is no store") }
         try check(copy, thenTakeAs: partial)
       } catch {
@@ -283,17 +282,15 @@ package final class SQLiteStore: Store {
       return isThere ? kept : nil
     } catch {
       removePartial(partial)
-      throw StorageFault(error, path: path)
+      // What is wrong with the copy says nothing about the store.
+      throw error as? StorageFault ?? StorageFault(error, path: path)
     }
   }
 
   /// Nobody else has the store open meanwhile; see ``StoreUse``.
   ///
   /// - Returns: under which name what was there is kept.
-  @discardableResult
-  static func putInPlace(_ partial: String, of path: String, keepingOld keepsOld: Bool = true, _ now: Instant) throws
-    -> String
-  {
+  private static func putInPlace(_ partial: String, of path: String, _ now: Instant) throws -> String {
     try giveOwner(of: path, to: partial)
     try synchronize(partial)
     let files = FileManager.default
@@ -301,7 +298,7 @@ package final class SQLiteStore: Store {
     let log = FileSize.of(path + "-wal")
     // A transaction that was cut off lies in a journal, where the file had no log.
     for ending in (log > 0 ? ["", "-wal", "-shm"] : [""]) + ["-journal"]
-    where keepsOld && files.fileExists(atPath: path + ending) {
+    where files.fileExists(atPath: path + ending) {
       // What is there stays there until the new file is in its place.
       if link(path + ending, kept + ending) != 0 { try files.copyItem(atPath: path + ending, toPath: kept + ending) }
     }
@@ -314,7 +311,7 @@ package final class SQLiteStore: Store {
     return kept
   }
 
-  /// Who owns the store, or its folder where there is none, owns what comes into its place: root restores and repairs for a service that is
+  /// Who owns the store, or its folder where there is none, owns what comes into its place: root restores for a service that is
   /// another user. SQLite gives what it makes beside a file the owner of the file.
   static func giveOwner(of path: String, to partial: String) throws {
     guard geteuid() == 0 else { return }
@@ -326,18 +323,17 @@ package final class SQLiteStore: Store {
   }
 
   /// A file that is whole and is to be in the store's place has this behind its name until it is there.
-  static let replacingSuffix = ".replacing"
+  private static let replacingSuffix = ".replacing"
 
-  /// Begins to own what is in the folder: what an interrupted restore or repair has begun is ended, and what it has left is removed.
-  static func takeOver(_ path: String) throws {
-    try? FileManager.default.removeItem(atPath: path + lookSuffix)
+  /// Begins to own what is in the folder: ends what an interrupted restore has begun.
+  private static func takeOver(_ path: String) throws {
     guard FileManager.default.fileExists(atPath: path + replacingSuffix) else { return }
     let alone = try StoreUse.exclusive(path)
     try finishReplacing(path)
     withExtendedLifetime(alone) {}
   }
 
-  /// Ends what an interrupted restore or repair has begun. Nobody else has the store open meanwhile.
+  /// Ends what an interrupted restore has begun. Nobody else has the store open meanwhile.
   private static func finishReplacing(_ path: String) throws {
     guard FileManager.default.fileExists(atPath: path + replacingSuffix) else { return }
     // The log of changes goes first, and a journal: they must never be taken for those of the copy.
@@ -359,7 +355,7 @@ package final class SQLiteStore: Store {
     )
   }
 
-  static func removePartial(_ partial: String) {
+  private static func removePartial(_ partial: String) {
     for ending in ["", "-wal", "-shm", "-journal"] { try? FileManager.default.removeItem(atPath: partial + ending) }
   }
 
@@ -376,14 +372,14 @@ package final class SQLiteStore: Store {
   ///
   /// - Throws: ``StorageFault`` `corrupt` with its first fault, before anything is written.
   private static func check(_ path: String, thenTakeAs partial: String) throws {
-    let hasLog = LogOfChanges.isThere(beside: path)
+    let hasLog = hasLog(beside: path)
     let queue: DatabaseQueue
     do {
       queue = try DatabaseQueue(path: path, options: .store(isReadOnly: true, pageLimit: nil))
     } catch let error as DatabaseError where hasLog && error.resultCode == .cannotOpen {
       throw StorageFault(
         .inputOutput,
-        "\(path): a log of changes lies beside it, \(path)\(LogOfChanges.ending), which cannot be read there: SQLite makes a file"
+        "\(path): a log of changes lies beside it, \(path)-wal, which cannot be read there: SQLite makes a file"
           + " beside it; copy both into a folder that can be written")
     }
     defer { try? queue.close() }
@@ -401,7 +397,7 @@ package final class SQLiteStore: Store {
           throw StorageFault(.inputOutput, "\(partial): \(String(cString: strerror(errno)))")
         }
       }
-    } catch let error as DatabaseError where error.extendedResultCode == .damagedPage {
+    } catch let error as DatabaseError where error.resultCode == .corrupt {
       throw error
     } catch {
       throw StorageFault(error, path: partial)
@@ -424,19 +420,6 @@ package final class SQLiteStore: Store {
     guard fsync(descriptor) == 0 else { throw StorageFault(.inputOutput, "\(path): it cannot be synchronized") }
   }
 
-  /// Writes a file of an earlier version anew, with checksums. It takes as much room again for a while.
-  private static func addChecksums(to path: String) throws {
-    let queue = try DatabaseQueue(path: path, options: .store(isReadOnly: false, pageLimit: nil))
-    if FileSize.of(path) > StoreTuning.longToWrite {
-      OpeningProgress.tell(OpeningStep(.sealing, done: 0, of: nil))
-    }
-    try queue.access { database in
-      try database.execute(sql: "VACUUM")
-      try database.checkpoint(.truncate)
-    }
-    try queue.close()
-  }
-
   /// Syncs a file and gives it its name, unless that is taken.
   private static func publish(_ partial: String, as path: String) throws {
     try synchronize(partial)
@@ -457,38 +440,37 @@ package final class SQLiteStore: Store {
   private static func damage(
     of path: String, in database: Database, listingAdditions listsAdditions: Bool = false, limit: Int
   ) throws -> [String] {
-    var pages = try LogOfChanges.faults(of: path) + PageChecksums.damage(of: path, limit: limit)
     do {
       let shape = try SchemaCheck.faults(in: database)
-      pages += shape.lacking + (listsAdditions ? shape.added : [])
+      var faults = shape.lacking + (listsAdditions ? shape.added : [])
       let tables = try unreadableTables(in: database) + lostRuns(in: database)
-      let found = try String.fetchAll(database, sql: "PRAGMA integrity_check(\(max(1, limit)))")
+      let found = try String.fetchAll(database, sql: "PRAGMA integrity_check(\(max(1, limit)))").filter { $0 != "ok" }
       let orphans = try Row.fetchAll(database, sql: "PRAGMA foreign_key_check").prefix(limit).map { row -> String in
         let (table, parent): (String, String) = try (row["table"], row["parent"])
         return "a row of \(table) refers to one of \(parent) that is not there"
       }
-      // Who reads claims reads such rows, too, and ends at the first.
+      // A command that reads claims reads such rows, too, and ends at the first.
       if tables.isEmpty, shape.lacking.isEmpty {
         let rows = try RowCheck(database).faults()
-        if !rows.isEmpty { return Array((pages + rows + found.filter { $0 != "ok" } + orphans).prefix(limit)) }
+        if !rows.isEmpty { return Array((faults + rows + found + orphans).prefix(limit)) }
       }
+      faults += tables + found + orphans
       var numbers = try claimNumbers(in: database)
-      let claims =
-        try ClaimRuns(try SQLiteSegments(database), filters: nil).damage(limit: limit) { numbers.look(at: $0) }
-        + numbers.faults + SQLiteAgenda(database).damage()
-        + Int64.fetchAll(database, sql: "SELECT id FROM series ORDER BY id").flatMap { series in
-          try ClaimRuns(try SQLiteSegments(database, .released(series: series)), filters: nil).damage(limit: limit)
-        }
-      return Array((pages + tables + found.filter { $0 != "ok" } + orphans + claims).prefix(limit))
+      faults += try ClaimRuns(try SQLiteSegments(database), filters: nil).damage(limit: limit) { numbers.look(at: $0) }
+      faults += try numbers.faults + SQLiteAgenda(database).damage()
+      for series in try Int64.fetchAll(database, sql: "SELECT id FROM series ORDER BY id") {
+        faults += try ClaimRuns(try SQLiteSegments(database, .released(series: series)), filters: nil).damage(
+          limit: limit)
+      }
+      return Array(faults.prefix(limit))
     } catch let error as DatabaseError {
-      if !pages.isEmpty { return Array(pages.prefix(limit)) }
       // What was found first has ended the transaction, and what came then says only that.
-      return [PageChecksums.lastDamage(of: path) ?? StorageFault(error, path: path).reason]
+      return [StorageFault(error, path: path).bareReason]
     }
   }
 
   /// What the list of runs does not have, though there is more of it: a page of that list is as it was before.
-  static func lostRuns(in database: Database) throws -> [String] {
+  private static func lostRuns(in database: Database) throws -> [String] {
     let known = try Bool.fetchOne(
       database,
       sql: """
@@ -507,19 +489,15 @@ package final class SQLiteStore: Store {
 
   /// Reads every row of every table, and names those in which that ends early.
   private static func unreadableTables(in database: Database) throws -> [String] {
-    try unreadableTableNames(in: database).map { "the table \($0) cannot be read to its end" }
-  }
-
-  static func unreadableTableNames(in database: Database) throws -> [String] {
     let names = try String.fetchAll(database, sql: "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
-    return names.filter { name in
+    return names.compactMap { name in
       do {
         let statement = try RawStatement(database, "SELECT * FROM \"\(name)\"")
         defer { statement.reset() }
         while try statement.step() { statement.readAll() }
-        return false
+        return nil
       } catch {
-        return true
+        return "the table \(name) cannot be read to its end"
       }
     }
   }
@@ -563,9 +541,6 @@ package final class SQLiteStore: Store {
   /// - Throws: ``StorageFault``, also for a reader where it is not.
   private static func inspect(_ path: String, isReadOnly: Bool) throws -> Bool {
     let nothing = StorageFault(.notFound, "\(path): there is no store")
-    if try PageChecksums.header(of: path) == .damaged {
-      throw StorageFault.damaged(path, "its header was written over")
-    }
     guard FileManager.default.fileExists(atPath: path) else {
       if isReadOnly { throw nothing }
       return false
@@ -609,7 +584,7 @@ package final class SQLiteStore: Store {
 }
 
 /// A file of SQLite that is begun: a signal that ends the process removes it, with what SQLite has beside it.
-final class NotedFile {
+private final class NotedFile {
   private let numbers: [Int32]
 
   init(_ path: String) { numbers = ["", "-wal", "-shm", "-journal"].map { keyferry_partial_note(path + $0) } }
@@ -660,7 +635,6 @@ extension Database.Options {
           PRAGMA temp_store = MEMORY;
           """)
       if isReadOnly { return }
-      try PageChecksums.begin(in: database)
       try database.execute(
         sql: """
           PRAGMA synchronous = NORMAL;
@@ -686,6 +660,4 @@ enum StoreTuning {
   /// Key data of the agenda that is overwritten when a series has looked at everything, and at most.
   static let forgottenKeys = 1 << 18
   static let mostForgottenKeys = 1 << 20
-  /// Of a file as large it is said that it is written anew.
-  static let longToWrite = 256 << 20
 }

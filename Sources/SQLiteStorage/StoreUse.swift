@@ -13,8 +13,7 @@ final class StoreUse: Sendable {
   static func shared(_ path: String) throws -> StoreUse {
     try StoreUse(
       path, LOCK_SH,
-      held:
-        "\(path): a repair is at work, or a copy is being put in its place; nothing was recorded, try again when that has ended"
+      held: "\(path): a copy is being put in its place; nothing was recorded, try again when that has ended"
     )
   }
 

@@ -47,13 +47,15 @@ import Testing
     #expect(try DocumentSchema(named: schema).faults(in: Data(outcome.output)) == [], "\(outcome.text)")
   }
 
-  /// Flips a byte in the middle of each page of the store but the first, after everything has come into its one file.
-  private func damage(_ workshop: Workshop) throws {
+  /// Zeros in each page but the first one.
+  private func emptied(_ file: [UInt8]) -> [UInt8] {
+    file.prefix(4096) + [UInt8](repeating: 0, count: max(0, file.count - 4096))
+  }
+
+  /// Brings everything into the one file of the store.
+  private func settle(_ workshop: Workshop) throws {
     try SQLiteStore(folder: workshop.path("state"), now: try #require(Instant("2020-11-25T12:00:00Z"))).letGo()
     #expect(try !workshop.exists("state/keyferry.sqlite-wal") || workshop.bytes("state/keyferry.sqlite-wal").isEmpty)
-    var bytes = try workshop.bytes("state/keyferry.sqlite")
-    for page in stride(from: 4096, to: bytes.count, by: 4096) { bytes[page + 2000] ^= 0x10 }
-    try workshop.write(bytes, "state/keyferry.sqlite")
   }
 
   /// Nothing but what was received is on standard output then.
@@ -83,26 +85,19 @@ import Testing
       #expect(copied.status == 0 && copied.errors == "keyferry: the store was copied to copy.sqlite\n")
       #expect(try workshop.keyferry("store", "backup", "copy.sqlite").status == 2)
 
-      try damage(workshop)
+      try settle(workshop)
+      try workshop.write(emptied(try workshop.bytes("state/keyferry.sqlite")), "state/keyferry.sqlite")
       let damaged = try workshop.keyferry("store", "check")
-      #expect(damaged.status == 1)
+      #expect(damaged.status == 1 && damaged.text.contains("the store is damaged: "), "\(damaged.text)")
+      #expect(!damaged.text.contains("store restore"), "\(damaged.text)")
       #expect(
-        damaged.text.contains(/page [0-9]+, at byte [0-9]+, is not what was written/), "\(damaged.text.prefix(600))")
-      // The one step that helps; a repair was of no use.
-      #expect(damaged.errors.contains("hint: stop the gateway, then: keyferry store restore"))
-      #expect(!damaged.errors.contains("store repair"), "\(damaged.errors)")
-      for arguments in [["store", "repair"], ["store", "repair", "--yes"]] {
-        let refused = try workshop.keyferry(arguments + Self.noon)
-        #expect(refused.status == 2 && refused.errors.contains("stop the gateway, then keyferry store restore puts"))
-        #expect(
-          !refused.errors.contains("store check") && !refused.errors.contains("store repair"), "\(refused.errors)")
-      }
+        damaged.errors.contains("hint: stop the gateway and run keyferry store restore COPY"), "\(damaged.errors)")
       try check(try workshop.keyferry("store", "check", "--json"), "store-check.schema.json", 1)
       for command in [["pull"], ["publish"], ["status"], ["explain", NormalizeTests.key, "--config", "gateway.yaml"]] {
         let outcome = try workshop.keyferry(command + Self.noon)
         #expect(
-          outcome.status == 2 && outcome.errors.contains("the store is damaged: page"), "\(command): \(outcome.errors)")
-        #expect(outcome.errors.contains("keyferry store restore"), "\(command)")
+          outcome.status == 2 && outcome.errors.contains("the store is damaged: "), "\(command): \(outcome.errors)")
+        #expect(outcome.errors.contains("stop the gateway and run keyferry store restore COPY"), "\(command)")
       }
 
       let restored = try workshop.keyferry("store", "restore", "copy.sqlite")
@@ -121,11 +116,10 @@ import Testing
       let wrong = try workshop.keyferry(["pull", "-q"] + Self.noon)
       #expect(wrong.status == 1 && wrong.text.contains("refused"), "\(wrong.text)")
       // A copy that is damaged itself changes nothing.
-      var bytes = try workshop.bytes("copy.sqlite")
-      bytes[5000] ^= 1
-      try workshop.write(bytes, "bad.sqlite")
+      try workshop.write(emptied(try workshop.bytes("copy.sqlite")), "bad.sqlite")
       let refused = try workshop.keyferry("store", "restore", "bad.sqlite")
-      #expect(refused.status == 2 && refused.errors.contains("damaged"), "\(refused.errors)")
+      #expect(refused.status == 2 && refused.errors.contains("bad.sqlite: the copy is damaged itself"))
+      #expect(!refused.errors.contains("stop the gateway"), "\(refused.errors)")
       #expect(try workshop.keyferry("store", "check").status == 0)
     }
   }
@@ -143,7 +137,7 @@ import Testing
   ///
   /// - Returns: how often it stands there.
   private func flip(_ key: String, in workshop: Workshop) throws -> Int {
-    try SQLiteStore(folder: workshop.path("state"), now: try #require(Instant("2020-11-25T12:00:00Z"))).letGo()
+    try settle(workshop)
     var bytes = Data(try workshop.bytes("state/keyferry.sqlite"))
     let digits = Array(key)
     let wanted = Data(
@@ -157,156 +151,38 @@ import Testing
     return count
   }
 
-  @Test func damagedClaimsAreReadAgain() throws {
+  @Test func damagedClaimsAreFoundAndNotPublished() throws {
     try withGateway { workshop in
-      let later = ["--now", "2020-11-25T16:00:00Z"]
+      let (later, round) = (["--now", "2020-11-25T16:00:00Z"], ["publish", "--now", "2020-11-25T18:00:00Z"])
       try drop(Self.many, "many.csv", workshop)
       #expect(try workshop.keyferry(["pull"] + later).status == 0)
+      #expect(try workshop.keyferry("store", "backup", "copy.sqlite").status == 0)
       #expect(try workshop.keyferry(["publish"] + later).status == 0)
-      let explain = ["explain", Self.key(7), "--json", "--config", "gateway.yaml"] + later
-      let (story, status) = (try workshop.keyferry(explain), try workshop.keyferry(["status"] + later))
-      #expect(story.status == 0 && status.status == 0, "\(story.errors) \(status.errors)")
       let published = try workshop.files.filter { $0.hasPrefix("public/") }
-      let whole = try workshop.keyferry("store", "repair", "--json")
-      try check(whole, "store-repair.schema.json", 0)
-      #expect(try workshop.keyferry("store", "repair").text == "nothing that can be repaired is damaged\n")
-
       #expect(try flip(Self.key(7), in: workshop) >= 2)
-      // Who reads it is told, and nothing goes out.
-      let round = try workshop.keyferry(["publish", "--now", "2020-11-25T18:00:00Z"])
-      #expect(round.status == 2 && round.errors.contains("the store is damaged: page"), "\(round.errors)")
+      let refused = try workshop.keyferry(round)
+      #expect(refused.status == 2 && refused.errors.contains("claims: the block at "), "\(refused.errors)")
+      #expect(refused.errors.contains("stop the gateway and run keyferry store restore COPY"), "\(refused.errors)")
       #expect(try workshop.files.filter { $0.hasPrefix("public/") } == published)
-      let before = try workshop.bytes("state/keyferry.sqlite")
-      let told = try workshop.keyferry("store", "check")
-      #expect(told.status == 1 && told.errors.contains("hint: stop the gateway, then: keyferry store repair --config"))
-      #expect(!told.errors.contains("store restore"), "\(told.errors)")
-      let looked = try workshop.keyferry(["store", "repair"] + later)
-      #expect(looked.status == 0 && looked.errors.contains("the same command with --yes does it"), "\(looked.errors)")
-      #expect(looked.errors.contains("pages of the file are not what was written: "), "\(looked.errors)")
-      let wanted = try #require(looked.text.firstMatch(of: /claims: ([0-9]+) claims lost, ([0-9]+) can be restored/))
-      #expect(wanted.1 == wanted.2, "\(looked.text)")
-      #expect(looked.text.contains(/releases of DE: [0-9]+ lost, [0-9]+ can be restored/), "\(looked.text)")
-      #expect(try workshop.bytes("state/keyferry.sqlite") == before)
-      #expect(try workshop.files.allSatisfy { !$0.contains("-replaced-") && !$0.contains("looked-at") })
-
-      let repair = ["store", "repair", "--yes", "--reason", "disk of node 3", "--json"]
-      let repaired = try workshop.keyferry(repair + later)
-      try check(repaired, "store-repair.schema.json", 0)
-      #expect(repaired.errors.contains("the damaged one is kept as "), "\(repaired.errors)")
-      let said = try #require(try JSONSerialization.jsonObject(with: Data(repaired.output)) as? [String: Any])
-      let claims = try #require(said["claims"] as? [String: Int])
-      #expect(claims["blocks"] == 1 && claims["lost"] ?? 0 > 20 && claims["lost"] == claims["restored"], "\(claims)")
-      let releases = try #require((said["releases"] as? [String: [String: Any]])?["DE"])
-      let lost = releases["lost"] as? Int
-      #expect(releases["blocks"] as? Int == 1 && lost ?? 0 > 20 && lost == releases["restored"] as? Int)
-      #expect(try workshop.keyferry("store", "check").status == 0)
-      #expect(try workshop.keyferry(explain).text == story.text)
-      // Nothing is published twice.
-      #expect(try workshop.keyferry(["publish", "--now", "2020-11-25T18:00:00Z"]).status == 0)
+      let checked = try workshop.keyferry("store", "check")
+      #expect(checked.status == 1 && checked.text.contains("claims: the block at "), "\(checked.text)")
       #expect(
-        try workshop.files.filter { $0.hasPrefix("public/") && $0.hasSuffix(".zip") }.count
-          == published.count { $0.hasSuffix(".zip") })
-      let events = try workshop.keyferry("events")
-      #expect(events.text.contains("repaired") && events.text.contains("disk of node 3"), "\(events.text)")
-    }
-  }
-
-  /// A disk that gives zeros for a page of claims.
-  @Test func aPageOfZerosIsReadAgain() throws {
-    try withGateway { workshop in
-      let later = ["--now", "2020-11-25T16:00:00Z"]
-      try drop(Self.many, "many.csv", workshop)
+        checked.errors.contains("hint: stop the gateway and run keyferry store restore COPY"), "\(checked.errors)")
+      let copied = try workshop.keyferry("store", "backup", "bad.sqlite")
+      #expect(copied.status == 2 && copied.errors.contains("the store is damaged: claims: "), "\(copied.errors)")
+      #expect(!workshop.exists("bad.sqlite"))
+      // Without a copy: what apps have is taken from the publication folder, and the source still lists its files.
+      try FileManager.default.moveItem(
+        atPath: workshop.path("state/keyferry.sqlite"), toPath: workshop.path("damaged.sqlite"))
+      for name in ["-wal", "-shm"] {
+        try? FileManager.default.removeItem(atPath: workshop.path("state/keyferry.sqlite" + name))
+      }
+      #expect(try workshop.keyferry(["store", "begin", "--yes"] + later).status == 0)
       #expect(try workshop.keyferry(["pull"] + later).status == 0)
-      #expect(try workshop.keyferry(["publish"] + later).status == 0)
-      let explain = ["explain", Self.key(7), "--json", "--config", "gateway.yaml"] + later
-      let story = try workshop.keyferry(explain)
-      try SQLiteStore(folder: workshop.path("state"), now: try #require(Instant("2020-11-25T12:00:00Z"))).letGo()
-      var bytes = try workshop.bytes("state/keyferry.sqlite")
-      let digits = Array(Self.key(7))
-      let key = try stride(from: 0, to: 32, by: 2).map { try #require(UInt8(String(digits[$0...$0 + 1]), radix: 16)) }
-      // Of claims, releases and the agenda.
-      let pages = stride(from: 0, to: bytes.count, by: 4096).filter {
-        Data(bytes[$0..<$0 + 4096]).range(of: Data(key)) != nil
-      }
-      #expect(pages.count >= 2)
-      for page in pages { bytes.replaceSubrange(page..<page + 4096, with: [UInt8](repeating: 0, count: 4096)) }
-      try workshop.write(bytes, "state/keyferry.sqlite")
-      let told = try workshop.keyferry("store", "check")
-      #expect(told.status == 1 && told.errors.contains("then: keyferry store repair --config"), "\(told.errors)")
-      let repaired = try workshop.keyferry(["store", "repair", "--yes"] + later)
-      #expect(repaired.status == 0, "\(repaired.text) \(repaired.errors)")
-      let lost = try #require(repaired.text.firstMatch(of: /claims: ([0-9]+) claims lost, ([0-9]+) restored/))
-      #expect(lost.1 == lost.2, "\(repaired.text)")
+      #expect(try workshop.keyferry(["store", "begin", "--publish", "--yes"] + later).status == 0)
+      _ = try workshop.keyferry(round)
       #expect(try workshop.keyferry("store", "check").status == 0)
-      #expect(try workshop.keyferry(explain).text == story.text)
-      let round = try workshop.keyferry(["publish", "--now", "2020-11-25T18:00:00Z"])
-      #expect(round.status == 0, "\(round.errors)")
-      #expect(!round.text.contains("keys,"), "\(round.text)")
-    }
-  }
-
-  /// A document of which one half was recalled before the other came: keys of the first half were published after a repair.
-  @Test func whatMayHaveBeenWithdrawnIsWithdrawn() throws {
-    try withGateway { workshop in
-      let rows = (0..<100).map { "\(Self.key($0)),\($0 % 2 == 0 ? 2_676_384 : 2_677_248),144,3,1\n" }
-      try drop(NormalizeTests.columns + rows.joined(), "halves.csv", workshop)
-      let first = try workshop.keyferry("pull", "--now", "2020-11-25T13:00:00Z")
-      #expect(first.text.contains("50 new") && first.text.contains("rolling-start-in-future: 50"), "\(first.text)")
-      let recalled = try workshop.keyferry(
-        "recall", "DE", "--yes", "--reason", "test", "--now", "2020-11-25T13:01:00Z", "--config", "gateway.yaml")
-      #expect(recalled.status == 0, "\(recalled.errors)")
-      let later = ["--now", "2020-11-26T13:00:00Z"]
-      let second = try workshop.keyferry(["pull"] + later)
-      #expect(second.status == 0, "\(second.errors)")
-      let preview = try workshop.keyferry("preview", "--now", "2020-11-28T13:00:00Z")
-      #expect(preview.text.contains("50 new"), "\(preview.text)")
-      try SQLiteStore(folder: workshop.path("state"), now: try #require(Instant("2020-11-26T13:00:00Z"))).letGo()
-      var bytes = try workshop.bytes("state/keyferry.sqlite")
-      let digits = Array(Self.key(7))
-      let key = try stride(from: 0, to: 32, by: 2).map { try #require(UInt8(String(digits[$0...$0 + 1]), radix: 16)) }
-      for page in stride(from: 0, to: bytes.count, by: 4096)
-      where Data(bytes[page..<page + 4096]).range(of: Data(key)) != nil {
-        bytes.replaceSubrange(page..<page + 4096, with: [UInt8](repeating: 0, count: 4096))
-      }
-      try workshop.write(bytes, "state/keyferry.sqlite")
-      let repaired = try workshop.keyferry(["store", "repair", "--yes"] + later)
-      #expect(
-        repaired.text.contains("of these are withdrawn, and may have stood"), "\(repaired.text) \(repaired.errors)")
-      try check(try workshop.keyferry(["store", "repair", "--json"] + later), "store-repair.schema.json", 0)
-      #expect(try workshop.keyferry("store", "check").status == 0)
-      // Of what the recall meant nothing is published, whatever else comes back.
-      let withdrawn = (0..<100).filter { $0 % 2 == 0 }
-      for number in withdrawn.prefix(5) {
-        let story = try workshop.keyferry(["explain", Self.key(number), "--config", "gateway.yaml"] + later)
-        #expect(!story.text.contains("goes out"), "\(story.text)")
-      }
-      let after = try workshop.keyferry("preview", "--now", "2020-11-28T13:00:00Z")
-      #expect(!after.text.contains("50 new"), "\(after.text)")
-    }
-  }
-
-  /// What stands in a file that was written anew is not used before it was looked at.
-  @Test func aRepairThatWasInterruptedIsEnded() throws {
-    try withGateway { workshop in
-      let later = ["--now", "2020-11-25T16:00:00Z"]
-      try drop(Self.many, "many.csv", workshop)
-      #expect(try workshop.keyferry(["pull"] + later).status == 0)
-      #expect(try flip(Self.key(7), in: workshop) >= 1)
-      _ = try SQLiteStore.rewrite(in: workshop.path("state"), now: try #require(Instant("2020-11-25T16:00:00Z")))
-      for command in [["publish"] + later, ["pull"] + later, ["status"] + later] {
-        let refused = try workshop.keyferry(command)
-        #expect(
-          refused.status == 2 && refused.errors.contains("a repair is at work, or was interrupted"), "\(refused.errors)"
-        )
-      }
-      let told = try workshop.keyferry("store", "check")
-      #expect(told.status == 1 && told.errors.contains("then: keyferry store repair --yes --config"), "\(told.errors)")
-      let looked = try workshop.keyferry(["store", "repair"] + later)
-      #expect(looked.status == 0 && looked.errors.contains("the same command with --yes does it"), "\(looked.errors)")
-      #expect(try workshop.keyferry(["publish"] + later).status == 2)
-      #expect(try workshop.keyferry(["store", "repair", "--yes"] + later).status == 0)
-      #expect(try workshop.keyferry("store", "check").status == 0)
-      #expect(try workshop.keyferry(["publish"] + later).status == 0)
+      #expect(try published.allSatisfy { $0.hasSuffix(".zip") ? try workshop.files.contains($0) : true })
     }
   }
 
@@ -332,80 +208,6 @@ import Testing
     }
   }
 
-  /// A file that was written anew for its indexes alone.
-  @Test func whereNothingIsLostItIsSaid() throws {
-    try withGateway { workshop in
-      let now = try #require(Instant("2020-11-25T16:00:00Z"))
-      _ = try SQLiteStore.rewrite(in: workshop.path("state"), now: now)
-      for arguments in [["store", "repair"], ["store", "repair", "--yes"]] {
-        let repaired = try workshop.keyferry(arguments + Self.noon)
-        #expect(repaired.status == 0 && repaired.text == "no claim and no release is lost\n", "\(repaired.errors)")
-      }
-      #expect(try workshop.keyferry("store", "check").status == 0)
-    }
-  }
-
-  @Test func whereThereIsNoStoreNoneIsRepaired() throws {
-    try withGateway { workshop in
-      try FileManager.default.removeItem(atPath: workshop.path("state/keyferry.sqlite"))
-      for arguments in [["store", "repair"], ["store", "repair", "--yes"]] {
-        let refused = try workshop.keyferry(arguments)
-        #expect(refused.status == 2 && refused.errors.contains("there is no store"), "\(refused.errors)")
-      }
-      #expect(try !workshop.files.contains("state/keyferry.sqlite"))
-    }
-  }
-
-  @Test func releasesOfABundleThatIsGoneAreNamed() throws {
-    try withGateway { workshop in
-      let later = ["--now", "2020-11-25T16:00:00Z"]
-      try drop(Self.many, "many.csv", workshop)
-      #expect(try workshop.keyferry(["pull"] + later).status == 0)
-      #expect(try workshop.keyferry(["publish"] + later).status == 0)
-      #expect(try flip(Self.key(7), in: workshop) >= 2)
-      try check(try workshop.keyferry(["store", "repair", "--json"] + later), "store-repair.schema.json", 0)
-      for file in try workshop.files where file.hasPrefix("public/") && file.hasSuffix(".zip") {
-        try FileManager.default.removeItem(atPath: workshop.path(file))
-      }
-      try check(try workshop.keyferry(["store", "repair", "--json"] + later), "store-repair.schema.json", 1)
-      let repaired = try workshop.keyferry(["store", "repair", "--yes"] + later)
-      #expect(repaired.status == 1, "\(repaired.errors)")
-      #expect(repaired.text.contains("are not there, or not what was published"), "\(repaired.text)")
-    }
-  }
-
-  @Test func whatIsNotKeptDoesNotComeBack() throws {
-    try withGateway { workshop in
-      let configuration = try workshop.text("gateway.yaml")
-      try workshop.write("retention: {evidence: 0 days}\n" + configuration, "gateway.yaml")
-      try drop(Self.many, "many.csv", workshop)
-      #expect(try workshop.keyferry(["pull"] + Self.noon).status == 0)
-      #expect(try flip(Self.key(7), in: workshop) >= 1)
-      let repaired = try workshop.keyferry(["store", "repair", "--yes"] + Self.noon)
-      #expect(repaired.status == 1, "\(repaired.errors)")
-      #expect(
-        repaired.text.contains("of drop cannot be read again, since their bytes are not kept"), "\(repaired.text)")
-      #expect(repaired.text.contains(/claims: [0-9]+ do not come back/), "\(repaired.text)")
-      #expect(try workshop.keyferry("store", "check").status == 0)
-      #expect(try workshop.keyferry(["publish"] + Self.noon).status == 0)
-    }
-  }
-
-  /// What would have been removed by now is not missed.
-  @Test func whatIsPastRetentionIsNotLost() throws {
-    try withGateway { workshop in
-      try drop(Self.many, "many.csv", workshop)
-      #expect(try workshop.keyferry(["pull"] + Self.noon).status == 0)
-      #expect(try flip(Self.key(7), in: workshop) >= 1)
-      let repaired = try workshop.keyferry("store", "repair", "--yes", "--now", "2020-12-20T12:00:00Z")
-      #expect(repaired.status == 0, "\(repaired.text) \(repaired.errors)")
-      let lost = try #require(repaired.text.firstMatch(of: /claims: ([0-9]+) claims lost, 0 restored/))
-      #expect(repaired.text.contains("claims: \(lost.1) more are past retention.keys"), "\(repaired.text)")
-      #expect(!repaired.text.contains("do not come back"), "\(repaired.text)")
-      #expect(try workshop.keyferry("store", "check").status == 0)
-    }
-  }
-
   private static let files = ["", "-wal", "-shm"].map { "state/keyferry.sqlite" + $0 }
 
   /// A gateway that has read one file, in a folder that the caller removes.
@@ -420,53 +222,29 @@ import Testing
     return workshop
   }
 
-  /// A process was killed with all that it wrote last in the log of changes, and somebody asks what a repair would do.
-  @Test func aLookChangesNoByte() async throws {
-    let workshop = try pulled(Self.many, "many.csv")
+  /// SQLite would remove the log, with what was committed last.
+  @Test func anEmptiedFileKeepsItsLog() async throws {
+    let workshop = try pulled(NormalizeTests.german, "de.csv")
     defer { try? FileManager.default.removeItem(at: workshop.folder) }
-    let names = Self.files
-    func lie(_ change: (inout [[UInt8]]) -> Void) throws -> [[UInt8]] {
-      for name in names { try? FileManager.default.removeItem(atPath: workshop.path(name)) }
-      var files = remains
-      change(&files)
-      for (name, bytes) in zip(names, files) { try workshop.write(bytes, name) }
-      return files
-    }
-    var remains: [[UInt8]] = []
+    var files: [[UInt8]] = []
     do {
       let store = try SQLiteStore(
         folder: workshop.path("state"), now: try #require(Instant("2020-11-25T12:00:00Z")))
       var judge = ClockJudge()
       _ = judge.look(ClockReading.system)
       try await Ledger(store).clockSeen(try #require(judge.record))
-      remains = try names.map(workshop.bytes)
+      // As it is there when the process is killed.
+      files = try Self.files.map(workshop.bytes)
     }
-    #expect(remains[1].count > 4096)
-    for isDamaged in [false, true] {
-      let files = try lie { if isDamaged { $0[0][$0[0].count - 3000] ^= 1 } }
-      let looked = try workshop.keyferry(["store", "repair"] + Self.noon)
-      #expect(looked.status != 64, "\(looked.errors)")
-      if !isDamaged { #expect(looked.text == "nothing that can be repaired is damaged\n", "\(looked.errors)") }
-      #expect(try names.map(workshop.bytes) == files, "\(looked.errors)")
-      #expect(try workshop.files.allSatisfy { !$0.contains("looked-at") })
-    }
-    // Where nothing comes back, what was asked to be done changes no byte either.
-    for isDamaged in [false, true] {
-      let files = try lie { files in
-        if isDamaged { for page in stride(from: 4096, to: files[0].count, by: 4096) { files[0][page + 2000] ^= 0x10 } }
-      }
-      let repaired = try workshop.keyferry(["store", "repair", "--yes"] + Self.noon)
-      #expect(repaired.status == (isDamaged ? 2 : 0), "\(repaired.errors)")
-      #expect(try names.map(workshop.bytes) == files, "\(repaired.errors)")
-    }
-    // An emptied file leaves what stands in the log to who can read it.
-    let files = try lie { $0[0] = [] }
-    for command in [["store", "check"], ["store", "repair"], ["status"], ["pull"], ["store", "repair", "--yes"]] {
-      let outcome = try workshop.keyferry(command + (command == ["store", "check"] ? [] : Self.noon))
+    #expect(files[1].count > 4096)
+    files[0] = []
+    for (name, bytes) in zip(Self.files, files) { try workshop.write(bytes, name) }
+    for command in [["store", "check"], ["status"] + Self.noon, ["pull"] + Self.noon] {
+      let outcome = try workshop.keyferry(command)
       #expect(outcome.status == (command == ["store", "check"] ? 1 : 2), "\(command): \(outcome.errors)")
-      #expect((outcome.text + outcome.errors).contains("the file that it belongs to is empty"), "\(command)")
-      #expect((outcome.text + outcome.errors).contains("keyferry store restore puts a copy in its place"), "\(command)")
-      #expect(try names.map(workshop.bytes) == files, "\(command)")
+      let told = outcome.text + outcome.errors
+      #expect(told.contains("the file is empty or gone") && told.contains("store restore COPY"), "\(told)")
+      #expect(try Self.files.map(workshop.bytes) == files, "\(command)")
     }
   }
 
@@ -490,34 +268,6 @@ import Testing
       #expect(itself.status == 2 && itself.errors.contains("it is the store itself"), "\(itself.errors)")
       #expect(try workshop.keyferry(["status"] + Self.noon).text == before.text)
     }
-  }
-
-  /// A process was killed, and then a bit of its log of changes is another one.
-  @Test func aDamagedLogOfChangesIsFound() async throws {
-    let workshop = try pulled(NormalizeTests.german, "de.csv")
-    defer { try? FileManager.default.removeItem(at: workshop.folder) }
-    let names = Self.files
-    var files: [[UInt8]] = []
-    do {
-      let store = try SQLiteStore(
-        folder: workshop.path("state"), now: try #require(Instant("2020-11-25T12:00:00Z")))
-      var judge = ClockJudge()
-      _ = judge.look(ClockReading.system)
-      try await Ledger(store).clockSeen(try #require(judge.record))
-      // As it lies there when the process is killed.
-      files = try names.map(workshop.bytes)
-    }
-    #expect(files[1].count > 4096)
-    files[1][files[1].count - 100] ^= 1
-    for (name, bytes) in zip(names, files) { try workshop.write(bytes, name) }
-    for command in [["status"], ["pull"], ["publish"], ["pause", "drop"]] {
-      let outcome = try workshop.keyferry(command + (command[0] == "pause" ? [] : Self.noon))
-      #expect(outcome.status == 2, "\(command): \(outcome.errors)")
-      #expect(outcome.errors.contains("keyferry.sqlite-wal: the store is damaged: change "), "\(outcome.errors)")
-    }
-    #expect(!workshop.exists("public"))
-    let checked = try workshop.keyferry("store", "check")
-    #expect(checked.status == 1 && checked.text.contains("keyferry.sqlite-wal: "), "\(checked.text)")
   }
 
   // MARK: Disks and buckets
@@ -568,28 +318,6 @@ import Testing
       workshop)
     #expect(outcome.status == 2 && outcome.errors.contains("no room to write"), "\(outcome.errors)")
     #expect(!outcome.errors.contains("disk I/O error"), "\(outcome.errors)")
-  }
-
-  /// A look at the pages needs no copy.
-  @Test(.enabled(if: disk != nil, "needs unshare and the right to mount in a namespace of its own"))
-  func withoutRoomForACopyPagesAreLookedAt() throws {
-    try withGateway { workshop in
-      try drop(Self.many, "many.csv", workshop)
-      #expect(try workshop.keyferry(["pull"] + Self.noon).status == 0)
-      let script = "KEYFERRY store repair \(Self.noon.joined(separator: " "))"
-      let sound = try onDisk(of: "12m", script, workshop)
-      #expect(sound.status == 0, "\(sound.errors)")
-      #expect(sound.text.hasPrefix("all pages of the file are what was written\nnot looked at: "), "\(sound.text)")
-      #expect(sound.text.contains("bytes of room in state, and"), "\(sound.text)")
-      let document = try onDisk(of: "12m", script + " --json", workshop)
-      #expect(try DocumentSchema(named: "store-repair.schema.json").faults(in: Data(document.output)) == [])
-      #expect(document.text.contains("not_looked_at") && document.status == 0, "\(document.text)")
-      // A page in use of which nothing is left has no checksum that could tell it.
-      let page = "dd if=/dev/zero of=state/keyferry.sqlite bs=4096 seek=20 count=1 conv=notrunc 2> /dev/null; "
-      let damaged = try onDisk(of: "12m", page + script, workshop)
-      #expect(damaged.status == 2, "\(damaged.text)")
-      #expect(damaged.text.contains("page 21, at byte 81920, has nothing but zeros"), "\(damaged.text)")
-    }
   }
 
   /// What cannot be compared is told, and is no store that is fine.

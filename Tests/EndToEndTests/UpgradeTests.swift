@@ -8,7 +8,7 @@ import Testing
 struct UpgradeTests {
   /// Does to the list of steps that lead to the store's form what another version has done.
   private func change(_ place: Neighbourhood, _ statement: String) throws {
-    // It stays in the log of changes: in the file pages have checksums that SQLite alone does not write.
+    // The change stays in the write-ahead log, as after a kill.
     let script = """
       import os, sqlite3
       base = sqlite3.connect("nl/state/keyferry.sqlite")

@@ -195,10 +195,29 @@ struct KeyRecordTests {
     }
   }
 
+  /// How the clock went while a store was filled.
+  enum ClockStep: String, CaseIterable, CustomTestStringConvertible {
+    case right
+    /// Back behind the recall: what comes then seems to have come before it.
+    case back
+    /// Ahead, until the recall: what it withdraws seems to have come behind it.
+    case ahead
+
+    var testDescription: String { rawValue }
+    /// Seconds at the first piece, the recall and the second piece.
+    var times: [Int64] {
+      switch self {
+      case .right: [0, 60, 120]
+      case .back: [0, 60, 30]
+      case .ahead: [600, 60, 120]
+      }
+    }
+  }
+
   @Test(
     "another reading withdraws what was withdrawn, and nothing else, whichever way the clock went",
-    arguments: StoreKind.allCases, RepairTests.ClockStep.allCases)
-  func rereadAgainstTheClock(kind: StoreKind, step: RepairTests.ClockStep) async throws {
+    arguments: StoreKind.allCases, ClockStep.allCases)
+  func rereadAgainstTheClock(kind: StoreKind, step: ClockStep) async throws {
     try await withStore(kind) { store in
       let ledger = Ledger(store)
       let documents = try await ledger.discovered(["a", "b"], of: "DE", at: Times.now).map(\.id)

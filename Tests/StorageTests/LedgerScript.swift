@@ -84,9 +84,6 @@ enum LedgerScript {
         let key = batch.claims.first?.subject.key ?? TemporaryExposureKey(high: 0, low: 0)
         _ = try await ledger.erased(key, digest: "ab12", by: word, at: Times.days(2)) { _ in [first] }
       },
-      Step(.repaired) { ledger in
-        _ = try await ledger.repaired(renewingAll: true, by: word, at: Times.days(2)) { _, _, _ in true }
-      },
       Step(.resumed) { _ = try await $0.resumed(.origin("DE"), by: word, at: Times.days(3)) },
       Step(.paddingPlanned) { ledger in
         try await ledger.paddingPlanned(for: ["NL"], at: Times.days(3)) { _ in

@@ -142,8 +142,8 @@ struct OldStoreTests {
         #expect(refusal?.reason.contains("an earlier version") == true)
         let moved = try await claims()
         #expect(moved.all == whole.all && moved.then == whole.then, "after \(pieces) pieces")
-        let steps = told.withLock { $0 }.filter { $0.work == .moving && $0.total ?? 0 >= 3000 }
-        #expect(steps.first.map { $0.done >= 500 * min(pieces, 4) && $0.done <= $0.total ?? 0 } == true)
+        let steps = told.withLock { $0 }.filter { $0.work == .moving && $0.total >= 3000 }
+        #expect(steps.first.map { $0.done >= 500 * min(pieces, 4) && $0.done <= $0.total } == true)
         #expect(steps.last.map { $0.done == $0.total } == true, "after \(pieces) pieces")
         #expect(told.withLock { $0.contains { $0.work == .noting && $0.done == $0.total } })
       }

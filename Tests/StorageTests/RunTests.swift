@@ -77,8 +77,6 @@ final class MemorySegments: ClaimSegments {
   }
 
   func put(_ filter: ClaimFilter, at place: BlockPlace) { kinds[place] = filter }
-
-  func removeFilters(of run: Int32) { kinds = kinds.filter { $0.key.run != run } }
 }
 
 @Suite("Segments: runs of claims")

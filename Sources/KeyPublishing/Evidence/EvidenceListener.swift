@@ -57,8 +57,6 @@ package struct EvidenceListener: LedgerListener {
       try say(.recalled, "held keys of a document are not admitted", word, keys: count)
     case .discarded(_, let word): try say(.recalled, "a refused document is given up", word)
     case .reread(_, let source, let word): try say(.revised, "documents of source \(source) are read again", word)
-    case .repaired(let lost, let word):
-      if lost > 0 { try say(.revised, "damaged claims are read again", word, keys: lost) }
     case .clockAccepted(let word): try say(.clockAccepted, nil, word)
     // Neither the digest, which is one of a key, nor the reason, which may be about a person.
     case .erased(digest: _, _, let word): try say(.erased, nil, OperatorWord(by: word.by), keys: 1)

@@ -5,15 +5,13 @@ package struct OpeningStep: Hashable, Sendable {
   package enum Work: String, Hashable, Sendable {
     case moving = "claims moved"
     case noting = "claims noted"
-    case sealing = "pages written anew"
   }
 
   package let work: Work
   package let done: Int
-  /// `nil` where nothing is known of the end.
-  package let total: Int?
+  package let total: Int
 
-  package init(_ work: Work, done: Int, of total: Int?) {
+  package init(_ work: Work, done: Int, of total: Int) {
     self.work = work
     self.done = done
     self.total = total

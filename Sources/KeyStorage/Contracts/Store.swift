@@ -44,8 +44,8 @@ package protocol Store: Sendable {
   /// - Parameter limit: how many faults are told at most.
   func damage(limit: Int) async throws -> [String]
 
-  /// Brings what was written lately to where a damaged place does not take it along. Nothing depends on it; who has written
-  /// and ends does it.
+  /// Moves what was written lately out of logs into the store's own file. Nothing depends on it; a command that has written calls
+  /// it before it ends.
   func settle() async
 
   /// The process ends: whoever waits for a database waits so long at most from now on, and what cannot be done by then fails as a
@@ -115,6 +115,5 @@ package protocol StoredState:
 
 /// One state of the store, to change.
 package protocol StoreTransaction:
-  StoredState, ReceivingChanges, ClaimChanges, FederationChanges, PublishingChanges, PushingChanges, OperatingChanges,
-  RepairChanges
+  StoredState, ReceivingChanges, ClaimChanges, FederationChanges, PublishingChanges, PushingChanges, OperatingChanges
 {}

@@ -67,8 +67,6 @@ package enum EventKind: String, Hashable, Sendable, CaseIterable, Codable {
   case replicaReturned = "replica-returned"
   case reread
   case erased
-  /// Damaged pieces of the claims were taken out, and read again where that was possible.
-  case repaired
   // Housekeeping
   case clockSeen = "clock-seen"
   /// The hours of upload doors were closed, for the log.
@@ -88,7 +86,7 @@ package enum EventKind: String, Hashable, Sendable, CaseIterable, Codable {
     case .pushStaged, .pushSettled, .pushRetryAsked, .pushRepeatAsked: .promised
     case .recorded, .quarantined, .givenUp, .uploaded, .federated, .staged, .published, .mirrored, .batched,
       .heldReleased, .heldDiscarded, .discarded,
-      .retryAsked, .limitRaised, .paused, .resumed, .recalled, .reread, .erased, .repaired, .clockAccepted, .begun,
+      .retryAsked, .limitRaised, .paused, .resumed, .recalled, .reread, .erased, .clockAccepted, .begun,
       .replicaDrained, .replicaReturned, .logged:
       .promised
     // A subscriber that is told of a batch twice has heard of it.
@@ -105,8 +103,6 @@ package enum EventKind: String, Hashable, Sendable, CaseIterable, Codable {
   package var mayHappenBesideOwner: Bool {
     switch self {
     case .uploaded, .federated, .callbackSet, .callbackRemoved: true
-    // It goes through all claims, and nothing else happens meanwhile.
-    case .repaired: false
     default: isOfOperator
     }
   }
@@ -117,7 +113,7 @@ package enum EventKind: String, Hashable, Sendable, CaseIterable, Codable {
     case .callbackResumed: true
     case .callbackSet, .callbackRemoved, .callbackAttempted, .callbackSuspended: false
     case .heldReleased, .heldDiscarded, .discarded, .retryAsked, .limitRaised, .paused, .resumed, .recalled, .reread,
-      .erased, .repaired, .clockAccepted, .begun, .replicaDrained, .replicaReturned, .pushRetryAsked, .pushRepeatAsked:
+      .erased, .clockAccepted, .begun, .replicaDrained, .replicaReturned, .pushRetryAsked, .pushRepeatAsked:
       true
     case .discovered, .fetching, .interrupted, .recorded, .recordedPiece, .unchanged, .changedUnderItsName,
       .quarantined,
@@ -142,7 +138,7 @@ package enum EventKind: String, Hashable, Sendable, CaseIterable, Codable {
       .retryAsked, .limitRaised, .paused,
       .resumed, .recalled,
       .reread,
-      .erased, .repaired,
+      .erased,
       .clockAccepted, .begun, .replicaDrained, .replicaReturned, .pushStaged, .pushSettled, .pushRetryAsked,
       .pushRepeatAsked:
       false
@@ -272,8 +268,6 @@ package enum LedgerEvent: Hashable, Sendable {
   case reread([DocumentID], source: String, OperatorWord)
   /// The digest is the SHA-256 of the key data, in lower-case hexadecimal.
   case erased(digest: String, ErasureReceipt, OperatorWord)
-  /// How many claims were in what was damaged.
-  case repaired(lost: Int, OperatorWord)
 
   case clockSeen
   case uploadsCounted([UploadHour])
@@ -330,7 +324,6 @@ package enum LedgerEvent: Hashable, Sendable {
     case .uploadsCounted: .uploadsCounted
     case .reread: .reread
     case .erased: .erased
-    case .repaired: .repaired
     case .expired: .expired
     case .logged: .logged
     }

@@ -542,23 +542,6 @@ final class MemoryTransaction: StoreTransaction {
     return preview
   }
 
-  // MARK: Repairing
-
-  /// Nothing in memory is damaged.
-  func takeOutDamage(renewingAll: Bool) -> StoreDamage { StoreDamage() }
-
-  func arrivals(of document: DocumentID) -> [ArrivalStamp] {
-    let events = state.claims.values.joined().filter { $0.value.document == document }.map {
-      ($0.value.event.id, $0.value.arrival)
-    }
-    return Dictionary(events, uniquingKeysWith: { first, _ in first }).values.sorted { $0.id < $1.id }
-  }
-
-  /// Nothing is lost, so everything is there.
-  func putBack(
-    _ claims: [StatedClaim], of document: DocumentID, arrivedIn event: EventID, asReleased: Bool
-  ) -> (count: Int, otherStarts: [StatedClaim]) { (0, []) }
-
   // MARK: Agenda
 
   func agenda(after event: EventID, endingIn hours: ClosedRange<Int64>, limit: Int) -> [TemporaryExposureKey]? {

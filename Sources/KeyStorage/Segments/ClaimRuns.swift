@@ -6,7 +6,7 @@ package import ExposureKeys
 /// step moves claims from runs to the run behind them, so that every claim is in exactly one run whenever it ends. Runs are in the
 /// order of key data, and so is whatever is read of them.
 package final class ClaimRuns {
-  let segments: any ClaimSegments
+  private let segments: any ClaimSegments
   package private(set) var runs: [ClaimRun]
   /// Those that are known, of runs that have any.
   package private(set) var filters: [Int32: RunFilters]
@@ -421,14 +421,10 @@ package final class ClaimRuns {
     }
   }
 
-  func keepOrDiscard(_ run: ClaimRun) throws {
+  private func keepOrDiscard(_ run: ClaimRun) throws {
     let isTarget = runs.contains { $0.into == run.number }
     if run.rowCount <= 0, !isTarget { try discard(run.number) } else { try keep(run) }
   }
-
-  func removeBlock(at place: BlockPlace) throws { try segments.removeBlock(at: place) }
-
-  func keep(_ filters: RunFilters, of run: Int32) { self.filters[run] = filters }
 
   private func discard(_ number: Int32) throws {
     try segments.remove(number)

@@ -103,7 +103,6 @@ package protocol ClaimSegments: AnyObject {
   func put(_ block: [UInt8], at place: BlockPlace) throws
   func removeBlock(at place: BlockPlace) throws
   func put(_ filter: ClaimFilter, at place: BlockPlace) throws
-  func removeFilters(of run: Int32) throws
 }
 
 extension ClaimSegments {

@@ -93,9 +93,7 @@ enum BlockReading {
       try ClaimBlock.decode(bytes, into: &rows)
     } catch {
       throw StorageFault(
-        .corrupt,
-        "\(segments.content): the block at \(place.prefix) of run \(place.run) cannot be read: \(error); \(StorageFault.repairAdvice)"
-      )
+        .corrupt, "\(segments.content): the block at \(place.prefix) of run \(place.run) cannot be read: \(error)")
     }
   }
 }

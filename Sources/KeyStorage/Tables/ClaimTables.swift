@@ -46,8 +46,6 @@ package protocol NumberTables: AnyObject {
 package protocol ArrivalTables: AnyObject {
   /// The number of an arrival, which is added when it is new.
   func arrival(of document: DocumentID, in event: EventStamp) throws -> Int64
-  /// `nil` where the document brought nothing in this event.
-  func knownArrival(of document: DocumentID, in event: EventID) throws -> Int64?
   func arrival(numbered number: Int64) throws -> (document: DocumentID, stamp: ArrivalStamp)?
   /// The documents of the arrivals that a recall means, by the numbers of these.
   func arrivals(meantBy recall: RecallRequest) throws -> [Int64: Int64]

@@ -107,12 +107,11 @@ extension ClaimTables {
   /// Adds the rows that are new, as a run; see ``ArrivingClaims``.
   ///
   /// - Parameters:
-  ///   - isNews: whether they count as having come with the arrival, and not before.
   ///   - recall: the number of the recall that means a claim; 0 is none.
   /// - Returns: the rows that are for the operator.
   private func insert(
     _ rows: [ClaimRow], arrival: Int64, counting receipt: inout ImportReceipt, holdsOtherStarts: Bool,
-    isNews: Bool = true, recall: (ClaimRow) throws -> Int32 = { _ in 0 }
+    recall: (ClaimRow) throws -> Int32 = { _ in 0 }
   ) throws -> [ClaimRow] {
     let claims = try claimRuns()
     let arriving = try ArrivingClaims(
@@ -123,7 +122,7 @@ extension ClaimTables {
     receipt.heldForOperator += arriving.aside.count
     let standing = arriving.standing.sorted { $0.key < $1.key }.map { (origin: $0.key, count: $0.value) }
     if !standing.isEmpty {
-      if isNews { try addVolumes(standing, of: arrival) }
+      try addVolumes(standing, of: arrival)
       try addToTotal(standing.reduce(0) { $0 + Int($1.count) })
     }
     try claims.add(arriving.new)
@@ -229,21 +228,5 @@ extension ClaimTables {
       return row
     }
     return (rows, meant)
-  }
-
-  // MARK: Repairing
-
-  package func putBack(
-    _ claims: [StatedClaim], of document: DocumentID, arrivedIn event: EventID, asReleased: Bool
-  ) throws -> (count: Int, otherStarts: [StatedClaim]) {
-    guard let arrival = try knownArrival(of: document, in: event) else {
-      throw StorageFault(.notFound, "document \(document.rawValue) brought nothing in event \(event.rawValue)")
-    }
-    let (rows, meant) = try rows(of: claims, of: document, from: arrival)
-    var receipt = ImportReceipt()
-    let aside = try insert(
-      ClaimRow.sorted(rows), arrival: arrival, counting: &receipt, holdsOtherStarts: !asReleased,
-      isNews: false, recall: { meant[$0.origin] ?? 0 })
-    return (receipt.new, try aside.map(stated))
   }
 }

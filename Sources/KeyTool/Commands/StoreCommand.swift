@@ -15,21 +15,20 @@ struct StoreCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "store", _superCommandName: KeyferryCommand.programName,
     abstract:
-      "Check and repair the gateway's store, copy it while the gateway runs, put a copy in its place, move it, or begin it anew.",
-    subcommands: [Check.self, Repair.self, Backup.self, Restore.self, Migrate.self, Copy.self, Begin.self])
+      "Check the gateway's store, copy it while the gateway runs, put a copy in its place, move it, or begin it anew.",
+    subcommands: [Check.self, Backup.self, Restore.self, Migrate.self, Copy.self, Begin.self])
 
   struct Check: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       commandName: "check", _superCommandName: "keyferry store",
       abstract: "Read the whole store and say what is damaged.",
       discussion: """
-        It works beside a gateway that runs, and reads everything once: each page has a checksum. Every other command looks \
-        at the checksums of the pages that it reads, too, and ends with exit code 2 at one that is wrong. The manifests in the publication \
-        folder, or in the bucket itself, are compared with the store: either may have been brought back from an older copy.
+        It works beside a gateway that runs. It runs the database's own check, reads every row and every block of claims, and \
+        compares the manifests in the publication folder or the bucket with the store: either may come from an older copy.
 
-        The exit code is 1 when they differ, when they cannot be read, or when something is damaged: then stop the gateway, and do what the hint \
-        names: keyferry store repair says what comes back without a copy; keyferry store restore puts the last copy in the store's place, keeps the \
-        damaged file, and the publication folder makes up for what went out since.
+        The exit code is 1 when they differ, when they cannot be read, or when something is damaged. If the store is damaged, \
+        stop the gateway and run keyferry store restore: it puts the last copy in the store's place and keeps the damaged file. \
+        The gateway then reads from the publication folder what went out since the copy.
 
         Examples:
           keyferry store check --config gateway.yaml
@@ -44,7 +43,7 @@ struct StoreCommand: AsyncParsableCommand {
 
     func run() async throws {
       let plan = try gateway.operatorsPlan()
-      let (damage, step) = try await damage(of: plan)
+      let (damage, advice) = try await damage(of: plan)
       let comparison = damage.isEmpty ? try await comparison(of: plan) : Comparison()
       if json {
         try Console.document(line: try JSONText.render(Report(damage: damage, comparison)))
@@ -55,7 +54,7 @@ struct StoreCommand: AsyncParsableCommand {
           try Console.result(line: printableText(line, limit: lineLimit))
         }
       }
-      if let step { Console.hint(step.hint(plan, gateway.config)) }
+      if let advice { Console.hint(advice) }
       try exit(damage.isEmpty && comparison.isWhole ? .done : .rejected)
     }
 
@@ -93,37 +92,17 @@ struct StoreCommand: AsyncParsableCommand {
       return PublicationPlace(try gateway.plan(warnings: false)).map { ($0.folder, bucket.shown) }
     }
 
-    /// What helps.
-    private enum NextStep {
-      case repair
-      case endRepair
-      case leaveAdditions
-      case restore
-
-      func hint(_ plan: OperatorsPlan, _ configuration: String) -> String {
-        switch self {
-        case .repair:
-          "stop the gateway, then: keyferry store repair --config \(configuration) says what of it can be repaired"
-            + (plan.store.database == nil
-              ? "" : "; where that does not help, restore a copy of the database with its own means")
-        case .endRepair: "stop the gateway, then: keyferry store repair --yes --config \(configuration)"
-        case .leaveAdditions:
-          "what somebody has added is in nobody's way; who has added it can take it away, and no copy does"
-        case .restore: "stop the gateway, then: keyferry store restore COPY --config \(configuration)"
-        }
-      }
-    }
-
-    private func damage(of plan: OperatorsPlan) async throws -> (lines: [String], step: NextStep?) {
+    /// - Returns: what is damaged, and what to do about it.
+    private func damage(of plan: OperatorsPlan) async throws -> (lines: [String], advice: String?) {
+      let advice = plan.store.database == nil ? StorageFault.fileAdvice : StorageFault.databaseAdvice
       do {
         let damage = try await gateway.ledger(plan, as: .reader).damage(limit: 100)
         guard !damage.isEmpty else { return ([], nil) }
-        if damage.allSatisfy(StoreAddition.isTold) { return (damage, .leaveAdditions) }
-        return (damage, try Stores.isBeyondRepair(plan.store) ? .restore : .repair)
+        let isAddition = damage.allSatisfy(StoreAddition.isTold)
+        return (damage, isAddition ? "keep these additions, or remove them yourself; Keyferry ignores them" : advice)
       } catch let fault as StorageFault where fault.code == .corrupt {
-        if UnfinishedRepair.isTold(by: fault) { return ([fault.reason], .endRepair) }
         // So damaged that it cannot even be opened.
-        return ([fault.pointingToCopy.reason], plan.store.database == nil ? .restore : .repair)
+        return ([fault.bareReason], advice)
       }
     }
 

@@ -127,11 +127,10 @@ struct GatewayOptions: ParsableArguments {
 
   /// Opens the store of the gateway; another process that has it is named.
   ///
-  /// - Parameter store: a copy of the store that is asked instead.
   /// - Throws: ``StorageFault`` `beginsAnew` where it is to be written and does not know the series that are published.
-  func ledger(_ plan: GatewayPlan, at store: StoreAddress? = nil, as role: StoreRole) async throws -> Ledger {
+  func ledger(_ plan: GatewayPlan, as role: StoreRole) async throws -> Ledger {
     try await Stores.ledger(
-      at: store ?? plan.store, in: plan.stateFolder, as: role, beside: PublishedSeries(of: plan), now: clock(),
+      at: plan.store, in: plan.stateFolder, as: role, beside: PublishedSeries(of: plan), now: clock(),
       listeners: Self.listeners(plan.log))
   }
 

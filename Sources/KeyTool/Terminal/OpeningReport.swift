@@ -35,12 +35,12 @@ final class OpeningReport: Sendable {
   }
 
   func tell(_ step: OpeningStep) {
-    let isOver = step.total.map { step.done >= $0 } ?? false
+    let isOver = step.done >= step.total
     if !isOver { manager?.tell(.opening) }
     said.withLock { said in
       if isTerminal {
         if !isOver {
-          draw("\r\u{1b}[Kkeyferry: \(Progress.line(step.work.rawValue, done: step.done, of: step.total ?? 0))")
+          draw("\r\u{1b}[Kkeyferry: \(Progress.line(step.work.rawValue, done: step.done, of: step.total))")
         } else if said.isDrawn {
           draw("\r\u{1b}[K")
         }
@@ -54,9 +54,7 @@ final class OpeningReport: Sendable {
 
   /// `claims moved: 12,000,000 of 50,000,000`
   static func line(_ step: OpeningStep) -> String {
-    guard let total = step.total else { return "the store of an earlier version is opened: \(step.work.rawValue)" }
-    return
-      "the store of an earlier version is opened: \(step.work.rawValue): \(grouped(step.done)) of \(grouped(total))"
+    "the store of an earlier version is opened: \(step.work.rawValue): \(grouped(step.done)) of \(grouped(step.total))"
   }
 
   private static var seconds: Double {

@@ -141,25 +141,4 @@ import Testing
     #expect(published[0] == published[1])
     #expect(published[0].intersection(published[2]) == [key(1).key])
   }
-
-  /// A store that has lost what a series released gets the keys back, and not what only looks like them.
-  @Test func lookalikesAreNoReleases() async throws {
-    try await Press.run(Self.padded(to: 40)) { press in
-      try await press.say((1...7).map { key($0, age: Int64($0) % 3 + 1) })
-      try await press.round(at(10))
-      try await press.say([key(8)])
-      try await press.round(at(12))
-      let before = try await press.ledger.read { state in
-        try state.released(by: "NL", from: TemporaryExposureKey(high: 0, low: 0), limit: 1000, before: nil)
-      }
-      let published = try press.increments("NL").flatMap(\.keys)
-      #expect(before.count == 8 && published.count >= 80)
-      var damage = RunDamage()
-      damage.ranges = [LostRange(run: 1, first: 0, end: nil)]
-      damage.lost = Int64(before.count)
-      let found = try await ReleaseRecovery.released(by: "NL", lost: damage, in: press.folder, press.ledger)
-      #expect(found.gone.isEmpty)
-      #expect(found.keys.map(\.key.key).sorted() == before.map(\.key.key).sorted())
-    }
-  }
 }
