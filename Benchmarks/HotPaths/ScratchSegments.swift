@@ -75,8 +75,6 @@ final class ScratchSegments: ClaimSegments {
   }
 
   func put(_ filter: ClaimFilter, at place: BlockPlace) { known[place.run, default: []].append((place, filter)) }
-
-  func removeFilters(of run: Int32) { known[run] = nil }
 }
 
 /// Rows of random keys, in batches as a pull of a large country brings them.

@@ -440,9 +440,10 @@ package final class SQLiteStore: Store {
   private static func damage(
     of path: String, in database: Database, listingAdditions listsAdditions: Bool = false, limit: Int
   ) throws -> [String] {
+    var faults: [String] = []
     do {
       let shape = try SchemaCheck.faults(in: database)
-      var faults = shape.lacking + (listsAdditions ? shape.added : [])
+      faults = shape.lacking + (listsAdditions ? shape.added : [])
       let tables = try unreadableTables(in: database) + lostRuns(in: database)
       let found = try String.fetchAll(database, sql: "PRAGMA integrity_check(\(max(1, limit)))").filter { $0 != "ok" }
       let orphans = try Row.fetchAll(database, sql: "PRAGMA foreign_key_check").prefix(limit).map { row -> String in
@@ -464,8 +465,8 @@ package final class SQLiteStore: Store {
       }
       return Array(faults.prefix(limit))
     } catch let error as DatabaseError {
-      // What was found first has ended the transaction, and what came then says only that.
-      return [StorageFault(error, path: path).bareReason]
+      // What was found before may explain the error: a table is not there.
+      return Array((faults + [StorageFault(error, path: path).bareReason]).prefix(limit))
     }
   }
 

@@ -23,6 +23,7 @@ struct SchemaCheckTests {
     arguments: [
       ("DROP INDEX documents_by_state", ["documents: there is no index documents_by_state (source COLLATE BINARY"]),
       ("DROP TABLE pauses", ["pauses: there is no such table"]),
+      ("DROP TABLE totals", ["totals: there is no such table"]),
       ("CREATE TABLE mine (x)", ["mine: no version of Keyferry makes such a table"]),
       ("CREATE VIEW mine AS SELECT 1", ["mine: no version of Keyferry makes such a view"]),
       ("ALTER TABLE events ADD COLUMN mine TEXT", ["events: no version of Keyferry makes the column mine TEXT"]),
