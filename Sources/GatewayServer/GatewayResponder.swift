@@ -109,24 +109,7 @@ package struct GatewayResponder: HTTPResponder {
 
   // MARK: Stored responses
 
-  /// For the front of a connection: what was responded to an equal request in this second; `nil` where the response has
-  /// to be made.
-  ///
-  /// It counts like every other one: for the metrics, in the log, and for how often its client may ask.
-  func storedResponse(
-    to request: RetrievalRequest, for client: @autoclosure () -> RateLimitedClient
-  ) -> StoredResponse? {
-    let began = monotonicSeconds()
-    guard let response = storedResponse(to: request, at: clock.now()) else { return nil }
-    // Where there is no token left, none is taken, and the request is refused on the way of all others.
-    if let limiter, limiter.take(for: client(), at: began) != nil { return nil }
-    metrics.countRepeated()
-    report(
-      "GET", response.path, route: response.route, status: response.status.code, bytes: response.body.readableBytes,
-      seconds: monotonicSeconds() - began)
-    return response
-  }
-
+  /// What was responded to an equal request in this second; `nil` where the response has to be made.
   private func storedResponse(to request: RetrievalRequest, at now: Instant) -> StoredResponse? {
     guard !connections.isLeaving, face == .everybody || face == .apps,
       let generation = retrievals.store.settledGeneration

@@ -25,7 +25,7 @@ let processWorks = [
 let downloadWorks = [
   Preparation("download of 100 KB", of: "request", isOfOneSize: true) { _ in
     let script = "Benchmarks/serving"
-    let nginx = Contender.Role.yardstick(reach: 0.9)
+    let nginx = Contender.Role.yardstick(reach: 0.5)
     let folder = try ScratchFolder()
     let lack = [Program.keyferry, Program.nginx, Program.wrk].first { !isExecutable($0) }.map { "there is no \($0)" }
     if let lack { return [.missing("Keyferry", .ours, because: lack), .missing("nginx", nginx, because: lack)] }

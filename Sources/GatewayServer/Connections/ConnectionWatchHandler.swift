@@ -116,12 +116,6 @@ final class ConnectionWatchHandler: ChannelDuplexHandler, RemovableChannelHandle
     if requests == 0, content == nil { wait(since: .now()) }
   }
 
-  /// A request came, and its response was written at once.
-  func respondedAtOnce() {
-    isInHead = false
-    wait(since: lastSign)
-  }
-
   /// A stream of HTTP/2 was reset whose client kept the server waiting.
   func dropped(_ reason: OpenConnections.Reason) {
     connections.countDropped(reason)

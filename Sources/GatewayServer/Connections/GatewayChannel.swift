@@ -46,11 +46,7 @@ struct GatewayChannel: ServerChildChannel {
         // The client closes, or is closed when the server ends: nothing that is on its way is cut off.
         if responder.connections.isLeaving { response.headers[.connection] = "close" }
         try await writer.write(response: response.head, body: response.body)
-        if final.closesConnection { return channel.close(promise: nil) }
-        // What was written is on its way through the event loop already, and this comes behind it.
-        channel.eventLoop.execute {
-          try? channel.pipeline.syncOperations.handler(type: StoredResponseHandler.self).frameworkResponded()
-        }
+        if final.closesConnection { channel.close(promise: nil) }
       },
       configuration: HTTP1Channel.Configuration(additionalChannelHandlers: [
         StalledReaderHandler(limit: stalled, responder.connections)
@@ -120,7 +116,7 @@ struct GatewayChannel: ServerChildChannel {
     channel.eventLoop.makeCompletedFuture {
       let watch = try watch(of: channel)
       watch.isNegotiating = false
-      try channel.pipeline.syncOperations.addHandler(StoredResponseHandler(responder, watch))
+      try channel.pipeline.syncOperations.addHandler(FlushBeforeCloseHandler())
     }.flatMap { http1.setup(channel: channel, logger: logger) }.flatMapThrowing { value in
       let pipeline = channel.pipeline.syncOperations
       let types = try pipeline.handler(type: HTTP1ToHTTPServerCodec.self)

@@ -44,13 +44,11 @@ final class StoredResponses: Sendable {
   }
 }
 
-/// A response to a GET request, ready to be sent over either version of HTTP, and what is told of it.
+/// A response to a GET request, and what is told of it.
 final class StoredResponse: Sendable {
   let status: HTTPResponse.Status
   let fields: HTTPFields
   let body: ByteBuffer
-  /// Status line and fields with the empty line, as HTTP/1.1 writes them.
-  let http1Head: ByteBuffer
   let route: String
   let path: String
 
@@ -66,10 +64,6 @@ final class StoredResponse: Sendable {
     status = response.status
     fields = response.headers
     body = collected.buffer
-    var head = ByteBuffer(string: "HTTP/1.1 \(status.code) \(status.reasonPhrase)\r\n")
-    for field in fields { head.writeString("\(field.name.rawName): \(field.value)\r\n") }
-    head.writeString("\r\n")
-    http1Head = head
     self.route = route
     self.path = path
   }
@@ -81,10 +75,10 @@ final class StoredResponse: Sendable {
     return response
   }
 
-  /// Bytes of memory, at most: the fields are about what their lines are.
+  /// Bytes of memory, at most.
   var weight: Int {
-    http1Head.storageCapacity + fields.count * 128 + http1Head.readableBytes + body.storageCapacity + path.utf8.count
-      + 512
+    let lines = fields.reduce(0) { $0 + $1.name.rawName.utf8.count + $1.value.utf8.count + 128 }
+    return lines + body.storageCapacity + path.utf8.count + 512
   }
 }
 

@@ -64,16 +64,6 @@ struct RetrievalRequest: Hashable, Sendable {
   }
 }
 
-extension RetrievalRequest.Field {
-  private static let names = allCases.map { ($0.rawValue, $0) }
-
-  /// - Parameter name: a token of HTTP in any case.
-  init?(name: some Collection<UInt8>) {
-    guard let found = Self.names.first(where: { isSame(name, $0.0) }) else { return nil }
-    self = found.1
-  }
-}
-
 /// - Parameter known: small letters and hyphens, of which each differs from a capital in one bit or not at all.
 func isSame(_ text: some Collection<UInt8>, _ known: String) -> Bool {
   text.count == known.utf8.count && zip(text, known.utf8).allSatisfy { $0 | 0x20 == $1 }

@@ -48,19 +48,6 @@ struct EdgeFuzzTests {
     }
   }
 
-  @Test func heads() {
-    let reader = RequestReader(
-      limits: ServerLimits(), readsHost: true, proxies: TrustedProxies(AddressBlock("127.0.0.1").map { [$0] } ?? []))
-    let seed =
-      "GET /NL/index.txt?a=b HTTP/1.1\r\nHost: h:80\r\nAccept-Encoding: gzip;q=0.5, *;q=0\r\nRange: bytes=0-5,-1\r\n"
-      + "If-None-Match: W/\"a\", \"b\"\r\nX-Forwarded-For: 192.0.2.1\r\n\r\n"
-    inputs(from: [seed]) { bytes in
-      guard let head = RequestHead(ByteBuffer(bytes: bytes), reader), let retrieval = head.retrieval else { return }
-      #expect(retrieval.weight <= bytes.count * 8 + 4096)
-      #expect(retrieval.host.map { RequestTarget.isAuthority($0.utf8) } ?? true)
-    }
-  }
-
   @Test func proxies() throws {
     let address = try SocketAddress(ipAddress: "127.0.0.1", port: 1)
     for field in TrustedProxies.Field.allCases {
