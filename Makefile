@@ -14,9 +14,11 @@ JOBS ?= 2
 TEST ?=
 HOT_PATHS ?=
 
+# CI neither looks up nor debugs what it has built. All builds say so alike, or each would begin anew.
+flags := $(if $(CI),--disable-index-store -debug-info-format none)
 # `--version` says the commit and its date.
 release := KEYFERRY_BUILD="$$(interop/package/revision)" \
-  swift build --configuration release --product keyferry --static-swift-stdlib
+  swift build $(if $(CI),-debug-info-format none) --configuration release --product keyferry --static-swift-stdlib
 program = "$$($(release) --show-bin-path)/keyferry"
 package = interop/package/build --program $(program) --output build/package
 bench = KEYFERRY="$$($(release) --show-bin-path)/keyferry" swift run --package-path Benchmarks --configuration release bench
@@ -25,15 +27,15 @@ documented := ExposureKeys KeyFormats BundleTrust KeyFiles KeyferryClient
 .PHONY: demo test must-not-compile formats-alone sample-call-sites build release format lint bench bench-quick peers instructions fuzz kills replicas simulate federation docs pictures licences man dist deb image packaging bookworm clone deploy-compose install completions clean help packages
 
 demo: packages ## run three regional servers, a gateway between them, an app that crosses borders, and a monitor that catches a changed bundle
-	swift build --product keyferry
-	swift build --product recipes
+	swift build $(flags) --product keyferry
+	swift build $(flags) --product recipes
 	PATH="$$(swift build --show-bin-path):$$PATH" KEYFERRY_DEMO_REPORT=build/demo-report.html interop/demo/run
 
 test: packages ## run the tests; TEST=NAME runs those that match, KEYFERRY_LONG=1 runs every case of slow laws
 	Tests/run '$(TEST)'
 
 must-not-compile: packages ## show that some mistakes do not compile
-	swift build
+	swift build $(flags)
 	Tests/MustNotCompile/run
 
 formats-alone: packages ## show that who uses the formats alone resolves none of the gateway's packages
@@ -43,7 +45,7 @@ sample-call-sites: ## show that apps of the sample's generations compile against
 	Tests/SampleCallSites/run
 
 build: packages ## build everything for debugging
-	swift build
+	swift build $(flags)
 
 release: packages ## build the program as it is installed
 	$(release)
@@ -71,18 +73,18 @@ fuzz: packages ## fuzz each decoder for FUZZ_SECONDS; FUZZ_TARGETS names some of
 	Tests/Fuzz/run $(FUZZ_SECONDS) $(FUZZ_TARGETS)
 
 kills: packages ## kill the program KILLS times while it works, and show that nothing is lost
-	swift build
+	swift build $(flags)
 	Tests/Kills/run --kills $(KILLS)
 
 replicas: packages ## let three replicas share a database and a bucket, and FAULTS things go wrong; needs PostgreSQL
-	swift build
+	swift build $(flags)
 	Tests/Replicas/run --faults $(FAULTS)
 
 simulate: packages ## run a gateway with everything around it for SEEDS, FROM..TO, JOBS at once; things go wrong as each seed says
 	swift run --configuration release --scratch-path .build/simulate simulate --seeds $(SEEDS) --jobs $(JOBS)
 
 federation: packages ## let four countries exchange keys through two gateways, with failures
-	swift build
+	swift build $(flags)
 	Tests/Federation/run
 
 docs: packages ## write one site of all pages to build/docs: the manual, and the libraries
@@ -90,8 +92,8 @@ docs: packages ## write one site of all pages to build/docs: the manual, and the
 
 pictures: packages ## take the pictures of README again, in docs/images; needs chromium
 	@.ci/packages chromium
-	swift build --product keyferry
-	swift build --product recipes
+	swift build $(flags) --product keyferry
+	swift build $(flags) --product recipes
 	PATH="$$(swift build --show-bin-path):$$PATH" interop/pictures
 
 licences: packages release ## list what the program is linked with, and the licences, as SPDX in build/keyferry.spdx.json
