@@ -358,8 +358,8 @@ let package = Package(
     .target(
       name: "GatewayTesting",
       dependencies: [
-        "ExposureKeys", "KeyFormats", "BundleTrust", "KeyStorage", "CZlib", "S3Objects", "TransparencyLog",
-        .product(name: "Crypto", package: "swift-crypto"),
+        "ExposureKeys", "KeyFormats", "BundleTrust", "KeyStorage", "SQLiteStorage", "CZlib", "S3Objects",
+        "TransparencyLog", .product(name: "Crypto", package: "swift-crypto"),
         .product(name: "SwiftProtobuf", package: "swift-protobuf", condition: gateway),
       ],
       swiftSettings: strict),

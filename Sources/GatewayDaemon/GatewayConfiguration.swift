@@ -119,9 +119,6 @@ package enum GatewayConfiguration {
       // Whoever checks a configuration is not always whoever runs it.
       return access(folder, W_OK | X_OK) == 0
         ? [] : fault(.warning, "this user cannot write into \(folder), and there is no store yet")
-    } catch let error as StorageFault where error.code == .earlier {
-      // Between the installation of a new version and its start that is how it should be.
-      return lacks + fault(.warning, "\(error)")
     } catch let error as StorageFault where plan.database == nil && isClosed(plan.stateFolder) {
       return fault(.warning, "\(error): this user may not look into it, and whether keyferry run can is not known")
     } catch {

@@ -131,7 +131,7 @@ package enum Stores {
     return count
   }
 
-  private static func movable(_ address: StoreAddress, now: Instant) throws -> any MovableStore {
+  private static func movable(_ address: StoreAddress, now: Instant) throws -> any Store {
     #if PostgreSQL
       if let database = address.database { return try PostgresStore(database, role: .owner, isCopy: true) }
     #endif

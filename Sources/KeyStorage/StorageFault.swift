@@ -7,7 +7,7 @@ package struct StorageFault: Error, Hashable, Sendable, CustomStringConvertible 
     case notFound = "not-found"
     /// The store's file was removed, moved or replaced while this process had it open.
     case gone
-    /// An earlier version wrote the store, and its owner has not brought it up to date.
+    /// An earlier version wrote the store.
     case earlier
     /// A later version wrote the store.
     case later
@@ -49,6 +49,14 @@ package struct StorageFault: Error, Hashable, Sendable, CustomStringConvertible 
 }
 
 extension StorageFault {
+  /// - Parameter place: the store's file or address.
+  package static func ofEarlierVersion(_ place: String) -> Self {
+    Self(
+      .earlier,
+      "\(place): an earlier version of Keyferry has written this store; move it away, begin anew with keyferry store begin, and pull again"
+    )
+  }
+
   package static func noDocument(_ id: DocumentID) -> Self {
     Self(.notFound, "there is no document \(id.rawValue) in the store")
   }

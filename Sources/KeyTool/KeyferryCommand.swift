@@ -137,8 +137,6 @@ package struct KeyferryCommand: ParsableCommand {
       running = type(of: command)
       if var command = command as? any AsyncParsableCommand {
         try Descriptors.requireThreads()
-        let report = OpeningReport(manager: ServiceManager(environment: ProcessInfo.processInfo.environment))
-        OpeningProgress.listen { report.tell($0) }
         try await command.run()
       } else {
         try command.run()

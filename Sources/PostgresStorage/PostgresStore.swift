@@ -55,7 +55,7 @@ package final class PostgresStore: Store {
       try writing.runAndWait { [self] connection in
         let database = try connect()
         if role.isGateway { try Pooler(connection: database, place: words.place) { [self] in try connect() }.refuse() }
-        let migration = Migration(
+        let maker = SchemaMaker(
           database: database, schema: schema, place: words.place, lockSeconds: tuning.lockSeconds)
         let standing = try limited(database) {
           let lacks = try Rights(database, schema: schema).missing(for: role).filter(\.isNeeded)
@@ -63,20 +63,18 @@ package final class PostgresStore: Store {
             let reasons = lacks.map(\.description).joined(separator: "; ")
             throw StorageFault(.inputOutput, "\(words.place): \(reasons)")
           }
-          let standing = try migration.standing()
+          let standing = try maker.standing()
           if standing == .nothing, role == .reader || !makes {
             throw StorageFault(.notFound, "\(words.place): there is no store in its schema \(schema)")
           }
           if role.isGateway { try own(database) }
-          // Nobody changes tables beside a gateway of the version that they are of.
-          if !role.isGateway, case .steps(let count) = standing, count < Schema.version { throw earlier }
-          if standing == .steps(Schema.version) { try prepare(database, isCopy: isCopy) }
+          if standing == .current { try prepare(database, isCopy: isCopy) }
           return standing
         }
-        if standing != .steps(Schema.version) {
-          // Others may be making the tables, and large ones take their time.
+        if standing == .nothing {
+          // Others may be making the tables.
           database.patience = nil
-          try migration.run()
+          try maker.run()
           database.patience = patience
           try limited(database) { try prepare(database, isCopy: isCopy) }
         }
@@ -100,14 +98,6 @@ package final class PostgresStore: Store {
   private func prepare(_ database: PostgresConnection, isCopy: Bool) throws {
     if role.isGateway { try sweep(database) }
     if !isCopy { try refuseUnfinishedCopy(database) }
-  }
-
-  private var earlier: StorageFault {
-    let remedy =
-      role == .reader
-      ? "keyferry store migrate brings it up to this one"
-      : "start the gateway of this version first, or keyferry store migrate"
-    return StorageFault(.earlier, "\(words.place): an earlier version of Keyferry has written this store; \(remedy)")
   }
 
   private func refuseUnfinishedCopy(_ database: PostgresConnection) throws {

@@ -7,12 +7,16 @@ import KeyStorage
 final class PostgresResult {
   private let result: OpaquePointer
   private var columns: [String: Int32] = [:]
+  /// In their order.
+  private(set) var columnNames: [String] = []
 
   /// - Parameter result: becomes its own.
   init(_ result: OpaquePointer) {
     self.result = result
     for column in 0..<PQnfields(result) {
-      if let name = PQfname(result, column) { columns[String(cString: name)] = column }
+      let name = PQfname(result, column).map { String(cString: $0) } ?? ""
+      columns[name] = column
+      columnNames.append(name)
     }
   }
 
@@ -157,53 +161,4 @@ extension Instant: PostgresReadable {
 
 extension Optional: PostgresReadable where Wrapped: PostgresReadable {
   init(_ row: PostgresRow, _ column: Int32) throws { self = row.isNull(column) ? nil : try Wrapped(row, column) }
-}
-
-extension PostgresRow {
-  var fault: DocumentFault? {
-    get throws {
-      guard let code: String? = try self["fault_code"], let code,
-        let reason: String? = try self["fault_reason"], let reason
-      else { return nil }
-      return DocumentFault(code: FaultCode(rawValue: code), reason: reason)
-    }
-  }
-
-  /// Who of the operators did it, and why; `nil` where nobody says so.
-  var word: OperatorWord? {
-    get throws {
-      let who: String? = try self["who"]
-      let why: String? = try self["why"]
-      return who.map { OperatorWord(by: $0, reason: why) }
-    }
-  }
-
-  /// A column whose allowed texts the schema lists.
-  func choice<Choice: RawRepresentable>(_ column: String) throws -> Choice where Choice.RawValue == String {
-    let text: String = try self[column]
-    guard let choice = Choice(rawValue: text) else {
-      throw StorageFault(
-        .corrupt, "\(column) \(text.isEmpty ? "of no letter" : String(text.prefix(40))) is none that a store has")
-    }
-    return choice
-  }
-}
-
-/// Lists and counts that are columns of text.
-enum JSONColumn {
-  static func encode(_ value: some Encodable) throws -> String {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    return String(decoding: try encoder.encode(value), as: UTF8.self)
-  }
-
-  static func decode<Value: Decodable>(_ type: Value.Type, _ text: String) throws -> Value {
-    do {
-      return try JSONDecoder().decode(type, from: Data(text.utf8))
-    } catch {
-      throw StorageFault(
-        .corrupt,
-        "a list or counts in the store cannot be read: \(text.count) characters that are not the JSON that was written")
-    }
-  }
 }

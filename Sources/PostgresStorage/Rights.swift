@@ -23,7 +23,6 @@ struct Rights {
   private let mayAdd: Bool
   private let tables: [Table]
   /// Whether a version with fewer steps has made the tables.
-  private let isBehind: Bool
 
   private struct Table {
     let name: String
@@ -72,10 +71,6 @@ struct Rights {
         name: name, owner: try row["owner"], mayRead: try row["may_read"], mayWrite: try row["may_write"],
         isOurs: try row["is_ours"])
     }
-    let mayCount = mayUse && tables.contains { $0.name == Migration.listName && $0.mayRead }
-    let steps: Int? =
-      mayCount ? try connection.value("SELECT count(*) FROM \(quoted(schema)).\(Migration.listName)") : nil
-    isBehind = steps.map { $0 < Schema.version } ?? false
   }
 
   /// What lacks for a role of a store.
@@ -97,13 +92,6 @@ struct Rights {
           "GRANT \(schemaRights) ON SCHEMA \(quoted(schema)) TO \(quoted(role))")
       ]
     }
-    if use != .reader, !mayAdd, isBehind {
-      return [
-        right(
-          "an earlier version of Keyferry has made the schema \(schema), and the role \(role) may not make in it what this version adds",
-          "GRANT USAGE, CREATE ON SCHEMA \(quoted(schema)) TO \(quoted(role))")
-      ]
-    }
     let closed = tables.filter { use == .reader ? !$0.mayRead : !$0.mayRead || !$0.mayWrite }
     if let first = closed.first {
       let rights = use == .reader ? "SELECT" : "SELECT, INSERT, UPDATE, DELETE"
@@ -123,8 +111,8 @@ struct Rights {
     if let other = tables.first(where: { !$0.isOurs }) {
       missing.append(
         right(
-          "the table \(schema).\(other.name) belongs to \(other.owner), so that the role \(role) can neither vacuum it after "
-            + "keyferry erase nor bring it up to a new version",
+          "the table \(schema).\(other.name) belongs to \(other.owner), so that the role \(role) cannot vacuum it after "
+            + "keyferry erase",
           "GRANT \(quoted(other.owner)) TO \(quoted(role))", isNeeded: false))
     }
     if !mayMakeTemporary {
@@ -136,8 +124,7 @@ struct Rights {
     return missing
   }
 
-  /// Whether tables are there; a new version may add some.
-  private var isMade: Bool { tables.contains { $0.name == Migration.listName } }
+  private var isMade: Bool { tables.contains { $0.name == Schema.versionTable } }
 
   private func right(_ reason: String, _ sql: String, isNeeded: Bool = true) -> MissingRight {
     MissingRight(reason: reason, sql: sql, isNeeded: isNeeded)

@@ -1,11 +1,10 @@
 import ExposureKeys
 import KeyStorage
 
-/// Compares what a schema has with what the steps make, and the rows with what is allowed for them, whoever took the
+/// Compares what a schema has with the tables of this version, and the rows with what is allowed for them, whoever took the
 /// constraints away.
 ///
-/// The steps are taken once more, as temporary tables of a transaction that keeps nothing: whatever they will make, a later
-/// version is compared as well.
+/// The tables are made once more, as temporary ones of a transaction that keeps nothing.
 struct SchemaCheck {
   let database: PostgresConnection
   let schema: String
@@ -42,22 +41,19 @@ struct SchemaCheck {
     where whole.contains(table) {
       found += try rowFaults(table, demands.filter { $0.others.isSubset(of: whole) && !isKept($0, by: there) })
     }
-    if whole.contains(Migration.listName) { found += try stepFaults() }
     if whole.contains("counters") { found += try counterFaults(numbers, whole) }
     return found
   }
 
-  /// What is there, and, after that is taken back, what the steps make.
+  /// What is there, and, after that is taken back, what this version makes.
   private func parts(
     _ opening: String
   ) throws -> (there: [Part: Int], expected: [Part: Int], [Demand], numbers: [String]) {
     try database.script("\(opening)SAVEPOINT before")
     let there = try parts(of: "(SELECT oid FROM pg_namespace WHERE nspname = \(literal(schema)))")
-    try database.script("SET LOCAL search_path = pg_temp; \(Migration.list)")
+    try database.script("SET LOCAL search_path = pg_temp")
     // Temporary functions are found by their schema alone.
-    for step in Schema.steps {
-      try database.script(step.sql.replacing("EXECUTE FUNCTION ", with: "EXECUTE FUNCTION pg_temp."))
-    }
+    try database.script(Schema.script.replacing("EXECUTE FUNCTION ", with: "EXECUTE FUNCTION pg_temp."))
     let expected = try parts(of: "pg_my_temp_schema()")
     let demands = try self.demands()
     let numbers: [String] = try database.rows("SELECT name FROM counters ORDER BY name").map { try $0[0] }
@@ -212,14 +208,6 @@ struct SchemaCheck {
     return checks + references + unique
   }
 
-  private func stepFaults() throws -> [String] {
-    let steps = try database.rows("SELECT number, name FROM \(Migration.listName) ORDER BY number").map { row in
-      "\(try row["number"] as Int64) \(try row["name"] as String)"
-    }
-    let expected = Schema.steps.enumerated().map { "\($0 + 1) \($1.name)" }
-    return steps == expected ? [] : ["\(Migration.listName): its rows are not the steps of this version"]
-  }
-
   /// Numbers are never given twice, so each count has reached what its table has.
   private func counterFaults(_ names: [String], _ whole: Set<String>) throws -> [String] {
     var counted: [String: Int64] = [:]
@@ -264,19 +252,7 @@ extension PostgresTransaction {
     let late: Int64? = try database.value(
       "SELECT count(*) FROM writers WHERE number > (SELECT last FROM counters WHERE name = 'writes') OR number < 1")
     if let late, late > 0 { faults.append("writers: \(late) have written more often than anybody has") }
-    return try faults + readingFaults(and: [{ try self.readAllDocuments() }, { try self.eachName() }])
-  }
-
-  private func eachName() throws {
-    for row in try database.rows("SELECT id FROM regions ORDER BY id") {
-      _ = try names.regions(try row[0], in: database)
-    }
-    for row in try database.rows("SELECT id FROM claim_sources ORDER BY id") {
-      _ = try names.source(try row[0], in: database)
-    }
-    for row in try database.rows("SELECT DISTINCT regions FROM uploads") {
-      _ = try JSONColumn.decode([String].self, try row[0])
-    }
+    return try faults + readingFaults(and: [{ try self.readAllDocuments() }, { try self.readAllNames() }])
   }
 
   /// The numbers that claims may have.

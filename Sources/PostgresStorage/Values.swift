@@ -8,8 +8,6 @@ enum PostgresValue: Sendable {
   case ints([Int64?])
   case texts([String?])
   case blobs([[UInt8]?])
-  /// Of the type that the statement needs.
-  case untypedNull
 
   /// The number of its type: int8, text, bytea, and their arrays.
   var type: UInt32 {
@@ -20,7 +18,6 @@ enum PostgresValue: Sendable {
     case .ints: 1016
     case .texts: 1009
     case .blobs: 1001
-    case .untypedNull: 0
     }
   }
 
@@ -30,7 +27,7 @@ enum PostgresValue: Sendable {
   func encode(into room: inout [UInt8]) -> Int? {
     let before = room.count
     switch self {
-    case .int(nil), .text(nil), .bytes(nil), .untypedNull: return nil
+    case .int(nil), .text(nil), .bytes(nil): return nil
     case .int(let number?): room.append(bigEndian: number)
     case .text(let text?): room.append(contentsOf: text.utf8)
     case .bytes(let bytes?): room.append(contentsOf: bytes)

@@ -2,7 +2,8 @@
 package struct Row: Sendable {
   /// Of all rows of one answer.
   let columns: ColumnNames
-  let values: [DatabaseValue]
+  package let values: [DatabaseValue]
+  package var columnNames: [String] { columns.names }
 
   /// A column by its number, from 0.
   ///

@@ -185,12 +185,17 @@ final class SharedFilters: Sendable {
   }
 }
 
-extension SQLiteTransaction {
-  /// All claims.
-  func claimRuns() throws -> ClaimRuns {
-    if let runs { return runs }
-    let read = try ClaimRuns(try SQLiteSegments(database), filters: filters)
-    runs = read
-    return read
+/// Whether another process has written to the file since this one did.
+final class OtherWriters: Sendable {
+  /// What SQLite says of commits by others, as the writing connection saw it last.
+  private let commits = Mutex<Int64?>(nil)
+
+  /// - Parameter database: the writing connection, inside a transaction, so that nobody else writes now.
+  func haveWritten(to database: Database) throws -> Bool {
+    let now = try Int64.fetchOne(database, sql: "PRAGMA data_version")
+    return commits.withLock { commits in
+      defer { commits = now }
+      return commits != now
+    }
   }
 }

@@ -20,11 +20,9 @@ struct RowCheck {
     // They would say the same in other words.
     guard faults.isEmpty else { return faults }
     let transaction = SQLiteTransaction(database, names: Names())
-    let others: [() throws -> Void] = [{ try transaction.readAllDocuments() }, { _ = try Names.load(from: database) }]
-    return try transaction.readingFaults(and: others) { error in
-      guard let error = error as? DatabaseError, error.resultCode == .mismatch else { return nil }
-      return error.message
-    }
+    return try transaction.readingFaults(and: [
+      { try transaction.readAllDocuments() }, { try transaction.readAllNames() },
+    ])
   }
 
   /// Counts, numbers of rows and times beyond what a store writes.
@@ -55,12 +53,12 @@ struct RowCheck {
     return faults
   }
 
-  /// What the steps ask of rows. SQLite looks at it when rows are written, and not in a file that is only read.
+  /// What the tables ask of rows. SQLite looks at it when rows are written, and not in a file that is only read.
   private func checks() throws -> [String] {
     let memory = try DatabaseQueue(path: ":memory:")
     defer { try? memory.close() }
     let tables = try memory.access { database in
-      try Schema.migrator.migrate(database)
+      try Schema.make(in: database)
       return try Row.fetchAll(
         database, sql: "SELECT name, sql FROM sqlite_master WHERE type = 'table' AND sql LIKE '%CHECK%' ORDER BY name")
     }

@@ -5,6 +5,7 @@ import FoundationEssentials
 import Glibc
 package import KeyStorage
 import SQLite
+import Synchronization
 
 /// The embedded store: one SQLite file, `keyferry.sqlite`, in a folder of its own.
 ///
@@ -31,7 +32,8 @@ package final class SQLiteStore: Store {
   /// Which file was opened.
   private let identity: FileIdentity?
   /// What the last transaction that was kept knew.
-  private let names = SharedNames()
+  private let names = Mutex(Names())
+  private let others = OtherWriters()
   private let filters = SharedFilters()
 
   /// Opens the store, and makes it where there is none and it is not only read.
@@ -70,10 +72,9 @@ package final class SQLiteStore: Store {
       pool = try DatabasePool(path: path, options: .store(isReadOnly: isReadOnly, pageLimit: pageLimit))
       if isNew { try Self.closeToOthers(path) }
       if !isReadOnly {
-        try Schema.migrate(pool)
-        names.latest = try pool.read { database in
+        try pool.write { if try Schema.standing(of: $0) == .nothing { try Schema.make(in: $0) } }
+        try pool.read { database in
           if !isCopy { try Self.refuseUnfinishedCopy(database, path) }
-          return try Names.load(from: database)
         }
       }
       if isReadOnly, !isCopy { try pool.read { try Self.refuseUnfinishedCopy($0, path) } }
@@ -165,7 +166,7 @@ package final class SQLiteStore: Store {
   package func read<Result: Sendable>(
     _ body: @escaping @Sendable (any StoredState) throws -> Result
   ) async throws -> Result {
-    let known = names.latest
+    let known = names.withLock { $0 }
     do {
       return try await pool.read { try body(SQLiteTransaction($0, names: known)) }
     } catch let error where error is DatabaseError || error is StorageFault {
@@ -181,16 +182,15 @@ package final class SQLiteStore: Store {
     let result: Result
     do {
       // Writers wait for each other, so the names are those of the transaction before this one, and others' before it.
-      result = try await pool.writeWithoutTransaction { [names, filters] database in
+      result = try await pool.writeWithoutTransaction { [self] database in
         try database.execute(sql: "PRAGMA synchronous = \(authority.durability.synchronous)")
         let (result, transaction) = try database.inTransaction(.immediate) {
-          let known = try names.known(to: database)
           // Runs of others may have the numbers of runs that are gone.
-          if known.othersWrote { filters.latest = [:] }
-          let transaction = SQLiteTransaction(database, names: known.names, filters: filters.latest)
+          if try others.haveWritten(to: database) { filters.latest = [:] }
+          let transaction = SQLiteTransaction(database, names: names.withLock { $0 }, filters: filters.latest)
           return (try body(transaction), transaction)
         }
-        names.latest = transaction.names
+        names.withLock { $0 = transaction.names }
         if let knownFilters = transaction.runs?.filters { filters.latest = knownFilters }
         // A reader may be in the way; then the pages go when the log is begun anew.
         if transaction.hasErased { try? database.checkpoint(.truncate) }
@@ -547,25 +547,15 @@ package final class SQLiteStore: Store {
       return false
     }
     return try look(into: path) { database in
-      let application = try Int32.fetchOne(database, sql: "PRAGMA application_id")
-      guard application == Schema.applicationID else {
-        guard application == 0, try Schema.isUnbegun(database) else {
-          throw StorageFault(.incompatible, "\(path): an SQLite file, but not a store of Keyferry")
-        }
+      switch try Schema.standing(of: database) {
+      case .current: return true
+      case .nothing:
         if isReadOnly { throw nothing }
         return false
+      case .earlier: throw StorageFault.ofEarlierVersion(path)
+      case .later: throw StorageFault(.later, "\(path): a later version of Keyferry has written this store")
+      case .foreign: throw StorageFault(.incompatible, "\(path): an SQLite file, but not a store of Keyferry")
       }
-      if try Schema.migrator.hasBeenSuperseded(database) {
-        throw StorageFault(.later, "\(path): a later version of Keyferry has written this store")
-      }
-      let isComplete = try Schema.migrator.hasCompletedMigrations(database)
-      if isReadOnly, !isComplete {
-        throw StorageFault(
-          .earlier,
-          "\(path): an earlier version of Keyferry has written this store, or nobody has made it to its end; "
-            + "keyferry run brings it up to date, or keyferry pull does")
-      }
-      return isComplete
     }
   }
 

@@ -1,9 +1,9 @@
 import KeyStorage
 import SQLite
 
-/// Compares the tables, columns, indexes and triggers of a file with what the steps make, whoever has changed them.
+/// Compares the tables, columns, indexes and triggers of a file with what this version makes, whoever has changed them.
 ///
-/// The steps are taken once more, in memory: whatever a later version makes is compared as well.
+/// The tables are made once more, in memory.
 enum SchemaCheck {
   private struct Part: Hashable {
     let kind: String
@@ -11,13 +11,13 @@ enum SchemaCheck {
     let words: String
   }
 
-  /// - Returns: what lacks, and what no step makes, in the order of the tables.
+  /// - Returns: what lacks, and what somebody has added, in the order of the tables.
   static func faults(in database: Database) throws -> (lacking: [String], added: [String]) {
     let there = try parts(of: database)
     let memory = try DatabaseQueue(path: ":memory:")
     defer { try? memory.close() }
     let expected = try memory.access { database in
-      try Schema.migrator.migrate(database)
+      try Schema.make(in: database)
       return try parts(of: database)
     }
     let missing = Set(expected.subtracting(there).filter { $0.kind == "table" }.map(\.table))

@@ -56,7 +56,7 @@ import Testing
 
   /// Whatever writes.
   private static let writers = [
-    ["pull"] + noon, ["publish"] + noon, ["run"], ["store", "migrate"], ["pause", "drop"], ["resume", "drop"],
+    ["pull"] + noon, ["publish"] + noon, ["run"], ["store", "create"], ["pause", "drop"], ["resume", "drop"],
     ["recall", "DE", "--yes"], ["erase", KeyQuestionTests.key, "--reason", "r", "--yes"], ["clock", "accept"],
     ["quarantine", "discard", "1"], ["reread", "drop", "--yes"],
   ]

@@ -107,11 +107,11 @@
         #expect(try workshop.keyferry(["check"] + Self.noon).status == 0)
         let none = try workshop.keyferry(["status"] + Self.noon)
         #expect(none.status == 2 && none.errors.contains("there is no store in its schema \(schema)"), "\(none.errors)")
-        let made = try workshop.keyferry(["store", "migrate"] + Self.noon)
+        let made = try workshop.keyferry(["store", "create"] + Self.noon)
         let folder = try PostgresServer.shared.folder
         #expect(
           made.status == 0
-            && made.errors.contains("postgresql:///postgres?host=\(folder)&port=5432, schema \(schema) has the tables"),
+            && made.errors.contains("postgresql:///postgres?host=\(folder)&port=5432, schema \(schema) has its tables"),
           "\(made.errors)")
 
         for name in ["gateway.yaml", "folder.yaml"] {
@@ -169,7 +169,7 @@
       .enabled(if: fakeTime != nil, "needs the package faketime"))
     func wrongClock() throws {
       try withGateway { workshop, _ in
-        #expect(try workshop.keyferry(["store", "migrate"]).status == 0)
+        #expect(try workshop.keyferry(["store", "create"]).status == 0)
         let program = try #require(Workshop.program)
         let environment = try #require(Tool(named: "env"))
         let library = try #require(Self.fakeTime)
@@ -195,7 +195,7 @@
           try configure(
             workshop, "elsewhere.yaml", state: "state",
             store: "store: {postgresql: {connection: {file: database}, schema: \(schema)}}", folder: "elsewhere")
-          #expect(try workshop.keyferry(["store", "migrate", "--config", "elsewhere.yaml"] + Self.noon).status == 0)
+          #expect(try workshop.keyferry(["store", "create", "--config", "elsewhere.yaml"] + Self.noon).status == 0)
         }
         let index = try workshop.text("public/DE/index.txt")
         let words =
@@ -203,7 +203,7 @@
           ? "there is no store in the schema \(schema) of a PostgreSQL database, and public has series DE"
           : "the store in the schema \(schema) of a PostgreSQL database has published nothing, and public has series DE"
         for command in [
-          ["pull"] + Self.noon, ["publish"] + Self.noon, ["run"], ["store", "migrate"], ["pause", "drop"],
+          ["pull"] + Self.noon, ["publish"] + Self.noon, ["run"], ["store", "create"], ["pause", "drop"],
         ] {
           let refused = try workshop.keyferry(command)
           #expect(refused.status == 2 && refused.errors.contains(words), "\(command): \(refused.text)\(refused.errors)")
@@ -254,8 +254,8 @@
         try server.query("CREATE ROLE \(role) LOGIN")
         let connection = "host=\(server.folder) user=\(role) dbname=postgres password=hunter2"
         try check(connection, "CREATE SCHEMA \"\(schema)\" AUTHORIZATION \"\(role)\"")
-        let migrated = try workshop.keyferry(["store", "migrate"] + Self.noon)
-        #expect(migrated.status == 2 && migrated.errors.contains("CREATE SCHEMA"), "\(migrated.errors)")
+        let made = try workshop.keyferry(["store", "create"] + Self.noon)
+        #expect(made.status == 2 && made.errors.contains("CREATE SCHEMA"), "\(made.errors)")
         try server.query("CREATE SCHEMA \(schema)")
         try check(connection, "GRANT USAGE, CREATE ON SCHEMA \"\(schema)\" TO \"\(role)\"")
         try server.query("CREATE TABLE \(schema).mine (x int)")

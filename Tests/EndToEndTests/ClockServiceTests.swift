@@ -1,5 +1,6 @@
 import ExposureKeys
 import GatewayServer
+import GatewayTesting
 import KeyStorage
 import PeerTransport
 import Synchronization

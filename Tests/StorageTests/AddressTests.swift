@@ -1,5 +1,6 @@
 import ExposureKeys
 import Foundation
+import GatewayTesting
 import KeyStorage
 import SQLiteStorage
 import Synchronization
@@ -63,8 +64,8 @@ extension AddressTests {
   func compositionRoot() throws {
     let sources = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../Sources").standardized
     let files = try #require(FileManager.default.enumerator(at: sources, includingPropertiesForKeys: nil))
-    // The simulation is no part of the program: it plays the disk under the store.
-    let others = ["/SQLiteStorage/", "/GatewaySimulation/"]
+    // The simulation and the testing library are no part of the program.
+    let others = ["/SQLiteStorage/", "/GatewaySimulation/", "/GatewayTesting/"]
     let naming = try files.compactMap { $0 as? URL }.filter { file in
       guard file.pathExtension == "swift", !others.contains(where: file.path.contains) else { return false }
       return try String(contentsOf: file, encoding: .utf8).contains("import SQLiteStorage")

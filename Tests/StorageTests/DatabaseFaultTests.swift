@@ -108,22 +108,6 @@
       #expect(try await store.damage(limit: 10) == ["scratch: no version of Keyferry makes such a table"])
     }
 
-    @Test("who may not add what a new version adds is told before it is begun") func behind() throws {
-      let scene = try Scene()
-      _ = try scene.openByOwner()
-      try scene.server.query(
-        """
-        GRANT USAGE ON SCHEMA \(scene.schema) TO \(scene.role);
-        GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA \(scene.schema) TO \(scene.role);
-        DELETE FROM \(scene.schema).keyferry_steps WHERE number = \(Schema.version);
-        DROP TABLE \(scene.schema).used_tokens
-        """)
-      try scene.expect(
-        "may not make in it what this version adds",
-        sql: "GRANT USAGE, CREATE ON SCHEMA \"\(scene.schema)\" TO \"\(scene.role)\"")
-      _ = try scene.open()
-    }
-
     @Test("what was taken from a role while the store is open may come back, and is told as what it is")
     func revoked() async throws {
       let scene = try Scene()
@@ -160,7 +144,7 @@
       _ = try store(schema)
       let words = try ConnectionWords(PostgresServer.shared.words)
       let other = try PostgresConnection(words, application: "other")
-      try other.script("BEGIN; LOCK TABLE \(schema).keyferry_steps, \(schema).writers, \(schema).notes")
+      try other.script("BEGIN; LOCK TABLE \(schema).keyferry_schema, \(schema).writers, \(schema).notes")
       var tuning = PostgresTuning()
       tuning.lockSeconds = 1
       let begun = ContinuousClock.now
@@ -171,7 +155,8 @@
       #expect(ContinuousClock.now - begun < .seconds(10))
       var access = DatabaseAccess(connection: try PostgresServer.shared.words, schema: schema)
       access.lockSeconds = 1
-      #expect(throws: StorageFault.self) { try PostgresStore.missingRights(of: access) }
+      // What the role may do is answered without the tables.
+      _ = try PostgresStore.missingRights(of: access)
     }
 
     @Test("a role that is read only is called so, and what turns it is said")
@@ -270,7 +255,6 @@
           ("UPDATE regions SET names = 'x' WHERE id = 1", "a list or counts in the store cannot be read"),
           ("DELETE FROM regions WHERE id = 1", "refer to regions that is not in the store"),
           ("UPDATE events SET kind = 'mine'", "kind mine is none that a store has"),
-          ("UPDATE keyferry_steps SET name = 'mine' WHERE number = 1", "keyferry_steps: its rows are not the steps"),
           ("DELETE FROM claim_blocks", "claims: "),
           ("UPDATE claim_runs SET claims = 9223372036854775807", "a number is 9223372036854775807, allowed"),
           ("UPDATE events SET time = -9223372036854775808 WHERE id = 1", "a number is -9223372036854775808, allowed"),

@@ -331,41 +331,4 @@ struct DatabaseTests {
       try pool.close()
     }
   }
-
-  // MARK: Steps
-
-  private static func steps(_ more: (inout Migrations) -> Void = { _ in }) -> Migrations {
-    var steps = Migrations()
-    steps.registerMigration("tables", foreignKeyChecks: .immediate) {
-      try $0.execute(sql: "CREATE TABLE a (n INTEGER PRIMARY KEY); CREATE TABLE b (n REFERENCES a)")
-    }
-    more(&steps)
-    return steps
-  }
-
-  @Test("each step is taken once, as a whole, and a later version's are seen")
-  func migrations() async throws {
-    try await withFolder { folder in
-      let pool = try DatabasePool(path: folder + "/a.sqlite", options: Database.Options())
-      let later = Self.steps { steps in
-        steps.registerMigration("rows") { try $0.execute(sql: "INSERT INTO a VALUES (1); INSERT INTO b VALUES (1)") }
-        steps.registerMigration("more") { try $0.execute(sql: "INSERT INTO a VALUES (2)") }
-      }
-      try later.migrate(pool, upTo: "rows")
-      #expect(try pool.read { try !later.hasCompletedMigrations($0) })
-      try later.migrate(pool)
-      try later.migrate(pool)
-      #expect(try pool.read { try Int.fetchAll($0, sql: "SELECT n FROM a") } == [1, 2])
-      #expect(try pool.read { try later.hasCompletedMigrations($0) && !later.hasBeenSuperseded($0) })
-      #expect(try pool.read { try Self.steps().hasBeenSuperseded($0) })
-
-      let wrong = Self.steps { $0.registerMigration("orphans") { try $0.execute(sql: "INSERT INTO b VALUES (7)") } }
-      let error = #expect(throws: DatabaseError.self) { try wrong.migrate(pool) }
-      #expect(error?.message == "a row of b refers to one of a that is not there")
-      #expect(try pool.read { try Int.fetchAll($0, sql: "SELECT n FROM b") } == [1])
-      // References are looked after again.
-      #expect(throws: DatabaseError.self) { try pool.write { try $0.execute(sql: "INSERT INTO b VALUES (7)") } }
-      try pool.close()
-    }
-  }
 }

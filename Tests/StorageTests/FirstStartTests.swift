@@ -12,7 +12,7 @@ import Testing
 struct FirstStartTests {
   /// The moments of a first start, in their order.
   enum Moment: CaseIterable {
-    case lockIsMade, fileIsMade, pageIsHalfWritten, logIsChosen, listIsMade
+    case lockIsMade, fileIsMade, pageIsHalfWritten, logIsChosen
   }
 
   /// Makes what is there at a moment.
@@ -31,16 +31,6 @@ struct FirstStartTests {
       #expect(FileManager.default.fileExists(atPath: file + "-journal"))
     case .logIsChosen:
       try copying(to: folder) { try $0.access { try $0.execute(sql: "PRAGMA journal_mode = WAL") } }
-    case .listIsMade:
-      try copying(to: folder) { queue in
-        try queue.access { try $0.execute(sql: "PRAGMA journal_mode = WAL") }
-        // As the first version made it.
-        try queue.access {
-          try $0.execute(sql: "CREATE TABLE grdb_migrations (identifier TEXT NOT NULL PRIMARY KEY)")
-        }
-        let tables = try queue.read { try String.fetchAll($0, sql: "SELECT name FROM sqlite_master") }
-        #expect(tables.contains("grdb_migrations"))
-      }
     }
   }
 
@@ -80,8 +70,7 @@ struct FirstStartTests {
   @Test("a file that is somebody else's is not")
   func others() async throws {
     let statements = [
-      "CREATE TABLE grdb_migrations (identifier TEXT); INSERT INTO grdb_migrations VALUES ('theirs')",
-      "CREATE TABLE grdb_migrations (identifier TEXT); CREATE TABLE songs (title TEXT)", "PRAGMA application_id = 7",
+      "CREATE TABLE songs (title TEXT)", "PRAGMA application_id = 7",
     ]
     for statement in statements {
       for amends in [false, true] {

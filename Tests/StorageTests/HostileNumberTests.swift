@@ -1,3 +1,4 @@
+import ExposureKeys
 import Foundation
 import GatewayTesting
 import KeyNormalization
@@ -6,13 +7,18 @@ import SQLite
 import SQLiteStorage
 import Testing
 
+#if PostgreSQL
+  @testable import PostgresStorage
+#endif
+
 /// A store's file is a file: whoever writes into it may write any number that its columns take.
 @Suite("SQLite: numbers that no store writes")
 struct HostileNumberTests {
   static let changes = [
     "UPDATE documents SET attempts = 9223372036854775807",
     "UPDATE documents SET rejections = '{\"malformed\":9223372036854775807}' WHERE state = 'recorded'",
-    "INSERT INTO origins (id, name) VALUES (4294967296, 'XX')",
+    "UPDATE documents SET rejections = '{' WHERE state = 'recorded'", "UPDATE uploads SET regions = '['",
+    "UPDATE held SET reason = 'because'", "INSERT INTO origins (id, name) VALUES (4294967296, 'XX')",
     "INSERT INTO regions (id, names) VALUES (9000000000, '[\"XX\"]')",
   ]
 
@@ -36,6 +42,8 @@ struct HostileNumberTests {
             _ = try state.summary(of: source.name)
           }
         }
+        // A name that no claim has is read by who looks at everything.
+        if let damage = try await store.damage(limit: 1).first { throw StorageFault(.corrupt, damage) }
       }
       #expect(error?.code == .corrupt, "\(String(describing: error))")
     }
@@ -123,3 +131,86 @@ struct HostileNumberTests {
     }
   }
 }
+
+#if PostgreSQL
+  /// The same for a database: whoever may write into it is not always Keyferry.
+  @Suite("PostgreSQL: numbers that no store writes", .enabled(if: StoreKind.hasPostgres, "\(PostgresServer.advice)"))
+  struct HostileDatabaseNumberTests {
+    /// What was found in the examination: a count of a document that ended `status` and `run` by a signal.
+    @Test("a count that is too large and a word that nobody knows are faults, and end nothing")
+    func found() async throws {
+      let schema = PostgresServer.newSchema()
+      let server = try PostgresServer.shared
+      let store = try PostgresStore(try ConnectionWords(server.words), schema: schema)
+      try await SQLiteTests.fill(store, seed: 3)
+      for change in [
+        "UPDATE \(schema).documents SET rejections = '{\"rolling-period-out-of-range\":9223372036854775807}' WHERE state = 'recorded'",
+        "UPDATE \(schema).documents SET rejections = '{}', allowances = '[' WHERE state = 'recorded'",
+        "UPDATE \(schema).documents SET allowances = '{}' WHERE state = 'recorded'; UPDATE \(schema).held SET reason = 'because'",
+      ] {
+        try server.query(change)
+        #expect(try await !store.damage(limit: 5).isEmpty, "\(change)")
+      }
+      let hand = try PostgresConnection(try ConnectionWords(server.words), application: "hand")
+      let keys: [TemporaryExposureKey] = try hand.rows("SELECT DISTINCT key FROM \(schema).held ORDER BY key").map {
+        try $0[0]
+      }
+      let fault = await #expect(throws: StorageFault.self) { try await store.read { try $0.held(about: keys).count } }
+      #expect(fault?.code == .corrupt && fault?.reason.contains("reason because is none that a store has") == true)
+    }
+
+    @Test("no number in any column ends the process", .timeLimit(.minutes(5)))
+    func everyColumn() async throws {
+      let schema = PostgresServer.newSchema()
+      let server = try PostgresServer.shared
+      let words = try ConnectionWords(server.words)
+      let store = try PostgresStore(words, schema: schema)
+      try await SQLiteTests.fill(store, seed: 3)
+      // What the tables themselves would refuse is not what this is about.
+      try server.query(
+        """
+        DO $$ DECLARE it record; BEGIN
+          FOR it IN SELECT conrelid::regclass AS place, conname FROM pg_constraint
+            WHERE connamespace = '\(schema)'::regnamespace AND contype IN ('c', 'f')
+          LOOP EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I', it.place, it.conname); END LOOP;
+        END $$
+        """)
+      let columns = try server.query(
+        """
+        SELECT table_name || ' ' || column_name FROM information_schema.columns
+        WHERE table_schema = '\(schema)' AND data_type = 'bigint' ORDER BY 1
+        """
+      ).split(separator: "\n").map { $0.split(separator: " ").map(String.init) }
+      #expect(columns.count > 60, "\(columns.count)")
+      var refused = 0
+      let numbers = [Int64.max, .min, 1 << 53, -(1 << 53), 1 << 32]
+      let hand = try PostgresConnection(words, application: "hand")
+      for (place, pair) in columns.enumerated() {
+        let (table, column) = ("\(schema).\(pair[0])", "\"\(pair[1])\"")
+        for number in LongList.isRun ? numbers : [numbers[place % numbers.count]] {
+          let row = try hand.row("SELECT ctid::text, \(column) FROM \(table) ORDER BY \(column) DESC LIMIT 1")
+          guard let row else { continue }
+          let (spot, old): (String, Int64?) = (try row[0], try? row[1])
+          let changed = try? hand.row(
+            "UPDATE \(table) SET \(column) = $1 WHERE ctid = $2::tid RETURNING ctid::text", number, spot)
+          guard let changed else { continue }
+          do {
+            let found = try await store.damage(limit: 5)
+            _ = try await store.snapshot()
+            try await store.write { try $0.setNote([UInt8(place % 250)], named: "n") }
+            if !found.isEmpty { refused += 1 }
+          } catch is StorageFault {
+            refused += 1
+          } catch {
+            Issue.record("\(pair) = \(number): \(error)")
+          }
+          let back: String = try changed[0]
+          // The transaction may have written the row anew.
+          let isBack = try hand.run("UPDATE \(table) SET \(column) = $1 WHERE ctid = $2::tid", old, back) == 1
+          if !isBack { try hand.run("UPDATE \(table) SET \(column) = $1 WHERE \(column) = $2", old, number) }
+        }
+      }
+      #expect(refused > LongList.size(15, long: 40), "\(refused)")
+    }
+  }
+#endif

@@ -10,12 +10,10 @@ package enum StoreAddition {
 extension StoredState {
   /// Reads the rows of each kind as those read them who need them.
   ///
-  /// - Parameters:
-  ///   - others: what the store itself can read in parts, or has alone.
-  ///   - words: of an error that the store itself throws; `nil` where that is no fault of a row.
+  /// - Parameter others: what the store itself can read in parts, or has alone.
   /// - Returns: what cannot be read, the first of each kind.
   package func readingFaults(
-    and others: [() throws -> Void], _ words: (any Error) -> String? = { _ in nil }
+    and others: [() throws -> Void]
   ) throws -> [String] {
     var faults: [String] = []
     for read in readings + others {
@@ -23,9 +21,6 @@ extension StoredState {
         try read()
       } catch let fault as StorageFault where fault.code == .corrupt {
         faults.append(fault.reason)
-      } catch {
-        guard let words = words(error) else { throw error }
-        faults.append(words)
       }
     }
     return faults

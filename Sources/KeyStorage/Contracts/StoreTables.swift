@@ -97,25 +97,99 @@ package struct StoreTable: Hashable, Sendable {
   ]
 }
 
-/// A store whose tables can be read and written as they are: to move it to another place, and for nothing else.
-package protocol MovableStore: Store {
+/// A store's tables as they are, to move them to another place and for nothing else.
+private struct MovableTables {
+  let store: any Store
+
   /// Rows in the order of their keys, at most one page of them, behind a key; `nil` is from the first one on.
-  func rows(of table: StoreTable, behind key: [StoredValue]?) async throws -> [[StoredValue]]
+  func rows(of table: StoreTable, behind key: [StoredValue]?) async throws -> [[StoredValue]] {
+    let places = table.key.indices.map { "$\($0 + 1)" }.joined(separator: ", ")
+    let names = table.key.joined(separator: ", ")
+    return try await select(
+      """
+      SELECT \(table.columns.joined(separator: ", ")) FROM \(table.name)
+      WHERE \(key == nil ? "true" : "(\(names)) > (\(places))") ORDER BY \(names) LIMIT \(table.pageSize)
+      """, key ?? [])
+  }
+
   /// The key of the last row.
-  func lastKey(of table: StoreTable) async throws -> [StoredValue]?
+  func lastKey(of table: StoreTable) async throws -> [StoredValue]? {
+    try await select(
+      """
+      SELECT \(table.key.joined(separator: ", ")) FROM \(table.name)
+      ORDER BY \(table.key.map { "\($0) DESC" }.joined(separator: ", ")) LIMIT 1
+      """, []
+    ).first
+  }
+
   /// In place of those that have the same keys.
-  func put(_ rows: [[StoredValue]], into table: StoreTable) async throws
-  func removeRow(_ key: [StoredValue], of table: StoreTable) async throws
-  /// The last numbers that were given, by table, where they may be higher than those in it.
-  func lastNumbers() async throws -> [String: Int64]
-  func setLastNumbers(_ numbers: [String: Int64]) async throws
+  func put(_ rows: [[StoredValue]], into table: StoreTable) async throws {
+    // NULL is written as it is: whoever reads a page does not know the types of its columns.
+    let changes = table.columns.dropFirst(table.keyCount).map { "\($0) = excluded.\($0)" }.joined(separator: ", ")
+    try await change { sql in
+      for row in rows {
+        var next = 0
+        let places = row.map { value in
+          if value == .none { return "NULL" }
+          next += 1
+          return "$\(next)"
+        }
+        try sql.run(
+          """
+          INSERT INTO \(table.name) (\(table.columns.joined(separator: ", "))) VALUES (\(places.joined(separator: ", ")))
+          ON CONFLICT (\(table.key.joined(separator: ", "))) DO \(changes.isEmpty ? "NOTHING" : "UPDATE SET \(changes)")
+          """, with: row.compactMap(SQLValue.init))
+      }
+    }
+  }
+
+  func removeRow(_ key: [StoredValue], of table: StoreTable) async throws {
+    let condition = table.key.enumerated().map { "\($1) = $\($0 + 1)" }.joined(separator: " AND ")
+    try await change { try $0.run("DELETE FROM \(table.name) WHERE \(condition)", with: key.compactMap(SQLValue.init)) }
+  }
+
+  /// The last numbers that were given, by table.
+  func lastNumbers() async throws -> [String: Int64] {
+    try await store.read { try Self.session(of: $0).lastNumbers() }
+  }
+
+  func setLastNumbers(_ numbers: [String: Int64]) async throws { try await change { try $0.setLastNumbers(numbers) } }
+
+  private func select(_ sql: String, _ values: [StoredValue]) async throws -> [[StoredValue]] {
+    try await store.read { state in
+      try Self.session(of: state).rows(sql, with: values.compactMap(SQLValue.init)).map(\.values)
+    }
+  }
+
+  private func change(_ body: @escaping @Sendable (any SQLSession) throws -> Void) async throws {
+    try await store.write(as: .moving) { try body(try Self.session(of: $0)) }
+  }
+
+  private static func session(of state: any StoredState) throws -> any SQLSession {
+    guard let tables = state as? any ClaimTables else {
+      throw StorageFault(.unsupported, "a store without tables cannot be copied")
+    }
+    return tables.sql
+  }
+}
+
+extension SQLValue {
+  /// `nil` is NULL.
+  fileprivate init?(_ value: StoredValue) {
+    switch value {
+    case .none: return nil
+    case .number(let number): self = .int(number)
+    case .text(let text): self = .text(text)
+    case .bytes(let bytes): self = .bytes(bytes)
+    }
+  }
 }
 
 /// Moves all that a store has into another one that has nothing. What is interrupted goes on where it was; the store that is
 /// copied must not change meanwhile, and both are compared in the end.
 package struct StoreMove: Sendable {
-  private let source: any MovableStore
-  private let target: any MovableStore
+  private let source: MovableTables
+  private let target: MovableTables
 
   /// A note in a store that is not whole yet. Nobody but a copy opens it.
   package static let markName = "copy.unfinished"
@@ -125,9 +199,8 @@ package struct StoreMove: Sendable {
 
   private static let mark: [StoredValue] = [.text(markName)]
 
-  package init(from source: any MovableStore, to target: any MovableStore) {
-    self.source = source
-    self.target = target
+  package init(from source: any Store, to target: any Store) {
+    (self.source, self.target) = (MovableTables(store: source), MovableTables(store: target))
   }
 
   /// - Parameter progress: is told the table, and how many rows of all are there.
@@ -197,7 +270,7 @@ package struct StoreMove: Sendable {
   }
 
   private func rest(
-    of table: StoreTable, in store: any MovableStore, behind first: [[StoredValue]]
+    of table: StoreTable, in store: MovableTables, behind first: [[StoredValue]]
   ) async throws -> [[StoredValue]] {
     var rows = first
     while let end = rows.last {

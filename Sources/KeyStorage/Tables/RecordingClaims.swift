@@ -7,7 +7,7 @@ private struct BatchNumbers {
   let regions: [Int32]
   let source: Int32
 
-  init(_ batch: AdmittedBatch, _ tables: some NumberTables) throws {
+  init(_ batch: AdmittedBatch, _ tables: some ClaimTables) throws {
     origins = try batch.origins.enumerated().map { index, name in index == 0 ? 0 : try tables.number(ofOrigin: name) }
     regions = try batch.visited.map { try tables.number(ofRegions: $0) }
     source = try tables.number(of: batch.source)

@@ -16,7 +16,7 @@ struct StoreCommand: AsyncParsableCommand {
     commandName: "store", _superCommandName: KeyferryCommand.programName,
     abstract:
       "Check the gateway's store, copy it while the gateway runs, put a copy in its place, move it, or begin it anew.",
-    subcommands: [Check.self, Backup.self, Restore.self, Migrate.self, Copy.self, Begin.self])
+    subcommands: [Check.self, Backup.self, Restore.self, Create.self, Copy.self, Begin.self])
 
   struct Check: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

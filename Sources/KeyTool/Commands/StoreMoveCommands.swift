@@ -8,16 +8,17 @@ internal import KeyStorage
 internal import Synchronization
 
 extension StoreCommand {
-  struct Migrate: AsyncParsableCommand {
+  struct Create: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-      commandName: "migrate", _superCommandName: "keyferry store",
-      abstract: "Make the store's tables, or bring them up to this version.",
+      commandName: "create", _superCommandName: "keyferry store",
+      abstract: "Make the store's tables.",
       discussion: """
-        Whoever opens the store to write does the same; this does nothing else, before a new version takes over. No gateway \
-        runs meanwhile. Where series are published already and there are no tables yet, none are made: see keyferry store begin. In a database one process does it at a time, all steps or none.
+        Every command that opens the store to write makes them as well; this one does nothing else, so that a role with more \
+        rights in a PostgreSQL database can run it once. Where series are published already and there are no tables yet, it \
+        makes none: see keyferry store begin. In a database one process makes them at a time, all or none.
 
         Examples:
-          keyferry store migrate --config gateway.yaml
+          keyferry store create --config gateway.yaml
         """)
 
     @OptionGroup var gateway: GatewayOptions
@@ -28,7 +29,7 @@ extension StoreCommand {
       let plan = try gateway.operatorsPlan()
       let ledger = try await gateway.ledger(plan, as: .owner)
       await ledger.settle()
-      Console.remark("the store in \(printableText(ledger.place)) has the tables of this version")
+      Console.remark("the store in \(printableText(ledger.place)) has its tables")
     }
   }
 

@@ -1,6 +1,7 @@
 import BundleTrust
 import ExposureKeys
 import Foundation
+import GatewayTesting
 import HTTPTypes
 import HummingbirdTesting
 import KeyFormats

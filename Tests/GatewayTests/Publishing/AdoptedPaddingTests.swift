@@ -1,5 +1,6 @@
 import ExposureKeys
 import Foundation
+import GatewayTesting
 import KeyFormats
 import KeyPublishing
 import KeyStorage

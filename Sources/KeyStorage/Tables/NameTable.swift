@@ -1,10 +1,9 @@
-import ExposureKeys
-import KeyNormalization
-import KeyStorage
+internal import ExposureKeys
+package import KeyNormalization
 
 /// The names that claims refer to by number: origins, sets of visited regions, sources. Only what a transaction found that
 /// was kept stays known: numbers are never given twice, so it stays right whoever else writes.
-struct Names: Sendable {
+package struct Names: Sendable {
   private var origins: [Int32: String] = [:]
   private var regions: [Int32: [String]] = [:]
   private var sources: [Int32: Source] = [:]
@@ -12,16 +11,18 @@ struct Names: Sendable {
   private var regionNumbers: [[String]: Int32] = [:]
   private var sourceNumbers: [Source: Int32] = [:]
 
+  package init() {}
+
   // MARK: From name to number, adding it
 
   mutating func number(
-    ofOrigin name: String, adding database: PostgresConnection, _ counters: Counters
+    ofOrigin name: String, adding sql: any SQLSession
   ) throws -> Int32 {
     if let number = originNumbers[name] { return number }
-    var number: Int32? = try database.value("SELECT id FROM origins WHERE name = $1", name)
+    var number: Int32? = try sql.value("SELECT id FROM origins WHERE name = $1", name)
     if number == nil {
-      let next = try Self.short(counters.next("origins"))
-      try database.run("INSERT INTO origins (id, name) VALUES ($1, $2)", next, name)
+      let next = try Self.short(sql.nextNumber(of: "origins"))
+      try sql.run("INSERT INTO origins (id, name) VALUES ($1, $2)", next, name)
       number = next
     }
     guard let number else { throw Self.missing("origin", 0) }
@@ -30,15 +31,15 @@ struct Names: Sendable {
   }
 
   mutating func number(
-    ofRegions names: [String]?, adding database: PostgresConnection, _ counters: Counters
+    ofRegions names: [String]?, adding sql: any SQLSession
   ) throws -> Int32 {
     guard let names else { return 0 }
     if let number = regionNumbers[names] { return number }
     let text = try JSONColumn.encode(names)
-    var number: Int32? = try database.value("SELECT id FROM regions WHERE names = $1", text)
+    var number: Int32? = try sql.value("SELECT id FROM regions WHERE names = $1", text)
     if number == nil {
-      let next = try Self.short(counters.next("regions"))
-      try database.run("INSERT INTO regions (id, names) VALUES ($1, $2)", next, text)
+      let next = try Self.short(sql.nextNumber(of: "regions"))
+      try sql.run("INSERT INTO regions (id, names) VALUES ($1, $2)", next, text)
       number = next
     }
     guard let number else { throw Self.missing("set of regions", 0) }
@@ -46,15 +47,15 @@ struct Names: Sendable {
     return number
   }
 
-  mutating func number(of source: Source, adding database: PostgresConnection, _ counters: Counters) throws -> Int32 {
+  mutating func number(of source: Source, adding sql: any SQLSession) throws -> Int32 {
     if let number = sourceNumbers[source] { return number }
     // There are few of them.
-    for row in try database.rows("SELECT * FROM claim_sources WHERE name = $1", source.name) {
+    for row in try sql.rows("SELECT * FROM claim_sources WHERE name = $1", source.name) {
       set(try Source(row), try row["id"])
     }
     if let number = sourceNumbers[source] { return number }
-    let number = try Self.short(counters.next("claim_sources"))
-    try database.run(
+    let number = try Self.short(sql.nextNumber(of: "claim_sources"))
+    try sql.run(
       """
       INSERT INTO claim_sources (id, name, is_relay, carries, origin, vouched_by, signed_by, host, upload)
       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
@@ -68,27 +69,27 @@ struct Names: Sendable {
 
   // MARK: From number to name
 
-  mutating func origin(_ number: Int32, in database: PostgresConnection) throws -> String {
+  mutating func origin(_ number: Int32, in sql: any SQLSession) throws -> String {
     if let name = origins[number] { return name }
-    let found: String? = try database.value("SELECT name FROM origins WHERE id = $1", number)
+    let found: String? = try sql.value("SELECT name FROM origins WHERE id = $1", number)
     guard let found else { throw Self.missing("origin", number) }
     set(found, number)
     return found
   }
 
-  mutating func regions(_ number: Int32, in database: PostgresConnection) throws -> [String]? {
+  mutating func regions(_ number: Int32, in sql: any SQLSession) throws -> [String]? {
     if number == 0 { return nil }
     if let names = regions[number] { return names }
-    let text: String? = try database.value("SELECT names FROM regions WHERE id = $1", number)
+    let text: String? = try sql.value("SELECT names FROM regions WHERE id = $1", number)
     guard let text else { throw Self.missing("set of regions", number) }
     let names = try JSONColumn.decode([String].self, text)
     set(names, number)
     return names
   }
 
-  mutating func source(_ number: Int32, in database: PostgresConnection) throws -> Source {
+  mutating func source(_ number: Int32, in sql: any SQLSession) throws -> Source {
     if let source = sources[number] { return source }
-    let row = try database.row("SELECT * FROM claim_sources WHERE id = $1", number)
+    let row = try sql.row("SELECT * FROM claim_sources WHERE id = $1", number)
     guard let source = try row.map(Source.init) else { throw Self.missing("source", number) }
     set(source, number)
     return source
@@ -121,27 +122,44 @@ struct Names: Sendable {
   }
 }
 
-extension PostgresTransaction {
-  func origin(_ number: Int32) throws -> String { try names.origin(number, in: database) }
-  func regions(_ number: Int32) throws -> [String]? { try names.regions(number, in: database) }
-  func source(_ number: Int32) throws -> Source { try names.source(number, in: database) }
+extension ClaimTables {
+  package func origin(_ number: Int32) throws -> String { try names.origin(number, in: sql) }
+  package func regions(_ number: Int32) throws -> [String]? { try names.regions(number, in: sql) }
+  package func source(_ number: Int32) throws -> Source { try names.source(number, in: sql) }
 
-  func number(ofOrigin name: String) throws -> Int32 {
-    try names.number(ofOrigin: name, adding: database, try counting())
+  /// The number of an origin, which is added when it is new.
+  package func number(ofOrigin name: String) throws -> Int32 {
+    try names.number(ofOrigin: name, adding: sql)
   }
 
-  func number(ofRegions regions: [String]?) throws -> Int32 {
-    try names.number(ofRegions: regions, adding: database, try counting())
+  package func number(ofRegions regions: [String]?) throws -> Int32 {
+    try names.number(ofRegions: regions, adding: sql)
   }
 
-  func number(of source: Source) throws -> Int32 { try names.number(of: source, adding: database, try counting()) }
+  /// The number of a source as claims name it, which is added when it is new.
+  package func number(of source: Source) throws -> Int32 { try names.number(of: source, adding: sql) }
 
-  func knownNumber(ofOrigin name: String) throws -> Int64? { try numbered(name, in: "origins") }
-  func knownNumber(ofSeries name: String) throws -> Int64? { try numbered(name, in: "series") }
-  func number(ofSeries name: String) throws -> Int64 { try interned(name, in: "series") }
+  /// `nil` where no claim has named the origin.
+  package func knownNumber(ofOrigin name: String) throws -> Int64? { try numbered(name, in: "origins") }
+  /// `nil` where the series has released nothing.
+  package func knownNumber(ofSeries name: String) throws -> Int64? { try numbered(name, in: "series") }
+  /// The number of a series, which is added when it is new.
+  package func number(ofSeries name: String) throws -> Int64 { try interned(name, in: "series") }
 
-  func numberedSeries() throws -> [(number: Int64, name: String)] {
-    try database.rows("SELECT id, name FROM series ORDER BY name").map { (try $0["id"], try $0["name"]) }
+  /// Reads every name, and every word that claims are held for, as those read it who need it.
+  package func readAllNames() throws {
+    for row in try sql.rows("SELECT id FROM origins ORDER BY id") { _ = try origin(try row[0]) }
+    for row in try sql.rows("SELECT id FROM regions ORDER BY id") { _ = try regions(try row[0]) }
+    for row in try sql.rows("SELECT id FROM claim_sources ORDER BY id") { _ = try source(try row[0]) }
+    for row in try sql.rows("SELECT DISTINCT reason FROM held") { _ = try row.choice("reason") as AdmissionReason }
+    for row in try sql.rows("SELECT DISTINCT regions FROM uploads") {
+      _ = try JSONColumn.decode([String].self, try row[0])
+    }
+  }
+
+  /// In the order of their names.
+  package func numberedSeries() throws -> [(number: Int64, name: String)] {
+    try sql.rows("SELECT id, name FROM series ORDER BY name").map { (try $0["id"], try $0["name"]) }
   }
 }
 
@@ -164,7 +182,7 @@ extension Provenance {
     if case .host(let name) = self { name } else { nil }
   }
 
-  fileprivate init(_ row: PostgresRow) throws {
+  fileprivate init(_ row: SQLRow) throws {
     let kind: String = try row["vouched_by"]
     let (signer, host): (String?, String?) = (try row["signed_by"], try row["host"])
     switch (kind, signer, host) {
@@ -178,7 +196,7 @@ extension Provenance {
 }
 
 extension Source {
-  fileprivate init(_ row: PostgresRow) throws {
+  fileprivate init(_ row: SQLRow) throws {
     let carries: String? = try row["carries"]
     self.init(
       name: try row["name"], isRelay: try row["is_relay"],

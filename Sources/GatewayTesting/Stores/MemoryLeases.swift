@@ -1,5 +1,6 @@
 internal import Dispatch
 internal import ExposureKeys
+internal import KeyStorage
 internal import Synchronization
 
 /// Leases of a store in memory.
@@ -10,34 +11,34 @@ final class MemoryLeases: LeaseOffice {
     var until: Duration
   }
 
-  /// Changed where bodies write, so that none is under way when a duty is taken.
   private let rows = Mutex<[Duty: Row]>([:])
-  private let writing: DispatchQueue
+  /// Where duties are taken and bodies write, one after the other.
+  private let turns = DispatchQueue(label: "keyferry.memory.leases")
   private let clock: @Sendable () -> Duration
   private let time: (@Sendable () -> Instant)?
-  /// Which replicas are to have no work; asked of the store.
-  private let drained = Mutex<(@Sendable () throws -> [DrainedReplica])?>(nil)
+  /// Which replicas are to have no work.
+  private let drained: @Sendable () async throws -> [DrainedReplica]
 
-  /// - Parameter writing: where bodies write.
   init(
-    on writing: DispatchQueue, clock: @escaping @Sendable () -> Duration, time: (@Sendable () -> Instant)?
+    clock: @escaping @Sendable () -> Duration, time: (@Sendable () -> Instant)?,
+    drained: @escaping @Sendable () async throws -> [DrainedReplica]
   ) {
-    self.writing = writing
-    self.clock = clock
-    self.time = time
+    (self.clock, self.time, self.drained) = (clock, time, drained)
   }
 
-  /// Has the store asked which replicas are to have no work.
-  func ask(_ drained: @escaping @Sendable () throws -> [DrainedReplica]) { self.drained.withLock { $0 = drained } }
-
-  /// - Throws: ``StorageFault``: `fenced`.
-  func check(_ leases: [Lease]) throws {
-    try rows.withLock { rows in
-      for lease in leases {
-        guard let row = rows[lease.duty], row.number == lease.number, row.holder == lease.holder else {
-          throw StorageFault.fenced(lease)
+  /// Runs a body that writes under leases.
+  ///
+  /// - Throws: ``StorageFault``: `fenced`; what the body throws.
+  func whileNoneIsTaken<Result>(_ leases: [Lease], _ body: () throws -> Result) throws -> Result {
+    try turns.sync {
+      try rows.withLock { rows in
+        for lease in leases {
+          guard let row = rows[lease.duty], row.number == lease.number, row.holder == lease.holder else {
+            throw StorageFault.fenced(lease)
+          }
         }
       }
+      return try body()
     }
   }
 
@@ -46,13 +47,13 @@ final class MemoryLeases: LeaseOffice {
     let standing = rows.withLock { $0 }.sorted { $0.key < $1.key }.map { duty, row in
       LeaseStanding(duty, holder: row.holder, number: row.number, remaining: row.until - now)
     }
-    return LeaseTable(standing, at: time?(), drained: try drained.withLock { $0 }?() ?? [])
+    return LeaseTable(standing, at: time?(), drained: try await drained())
   }
 
   func take(_ duties: [Duty], as holder: ReplicaName, for time: Duration) async throws -> [Lease] {
     let deadline = Lease.deadline(askedAt: .now, for: time)
     return await withCheckedContinuation { continuation in
-      writing.async {
+      turns.async {
         let now = self.clock()
         let taken = self.rows.withLock { rows in
           duties.compactMap { duty -> Lease? in

@@ -1,36 +1,31 @@
-import ExposureKeys
-import KeyNormalization
-import KeyStorage
+package import ExposureKeys
+package import KeyNormalization
 
-extension PostgresTransaction {
-  func bundles(of series: String?, in states: Set<BundleState>) throws -> [BundleRecord] {
-    var condition = "bundles.state = ANY ($1)"
-    var arguments: [any PostgresArgument] = [PostgresValue.texts(states.map(\.rawValue).sorted())]
-    if let series {
-      condition += " AND bundles.series = (SELECT id FROM series WHERE name = $2)"
-      arguments.append(series)
-    }
-    return try database.rows(
+extension ClaimTables {
+  package func bundles(of series: String?, in states: Set<BundleState>) throws -> [BundleRecord] {
+    let ofSeries = series == nil ? "" : " AND bundles.series = (SELECT id FROM series WHERE name = $1)"
+    let condition = "bundles.state IN \(words(states))\(ofSeries)"
+    return try sql.rows(
       """
       SELECT bundles.id, series.name, ordinal, start_time, end_time, path, key_count, revised_key_count, byte_count,
         archive_digest, export_digest, key_id, key_version, published, kind, state, changed
       FROM bundles JOIN series ON series.id = bundles.series WHERE \(condition) ORDER BY bundles.id
-      """, with: arguments
+      """, with: series.map { [.text($0)] } ?? []
     ).map(BundleRecord.init)
   }
 
-  func content(of bundle: BundleID) throws -> [UInt8]? {
-    try database.value("SELECT bytes FROM bundle_contents WHERE bundle = $1", bundle.rawValue)
+  package func content(of bundle: BundleID) throws -> [UInt8]? {
+    try sql.bytes(in: "bundle_contents", where: "bundle", is: bundle.rawValue)
   }
 
-  func stage(_ bundle: NewBundle, _ content: StoredBytes, at now: Instant) throws -> BundleRecord {
+  package func stage(_ bundle: NewBundle, _ content: StoredBytes, at now: Instant) throws -> BundleRecord {
     let series = try interned(bundle.series, in: "series")
-    let isTaken = try database.row(
+    let isTaken = try sql.row(
       "SELECT 1 FROM bundles WHERE series = $1 AND kind = $2 AND ordinal = $3", series, bundle.kind.rawValue,
       bundle.ordinal)
     if isTaken != nil { throw StorageFault.placeTaken(bundle) }
-    let id = BundleID(rawValue: try counted("bundles"))
-    try database.run(
+    let id = BundleID(rawValue: try sql.nextNumber(of: "bundles"))
+    try sql.run(
       """
       INSERT INTO bundles (id, series, kind, ordinal, start_time, end_time, path, key_count, revised_key_count, byte_count,
         archive_digest, export_digest, key_id, key_version, state, changed)
@@ -38,29 +33,28 @@ extension PostgresTransaction {
       """,
       id.rawValue, series, bundle.kind.rawValue, bundle.ordinal, bundle.start, bundle.end, bundle.path, bundle.keyCount,
       bundle.revisedKeyCount, bundle.byteCount, bundle.archiveDigest, bundle.exportDigest, bundle.keyID,
-      bundle.keyVersion, now.secondsSince1970)
-    try database.run(
-      "INSERT INTO bundle_contents (bundle, bytes) VALUES ($1, $2)", id.rawValue, try content.bytes())
+      bundle.keyVersion, now)
+    try sql.insert(into: "bundle_contents", ["bundle"], [.int(id.rawValue)], bytes: content)
     return BundleRecord(id: id, bundle: bundle, state: .staged, changed: now, published: nil)
   }
 
-  func move(_ bundle: BundleID, to state: BundleState, at now: Instant) throws {
-    let changed = try database.run(
+  package func move(_ bundle: BundleID, to state: BundleState, at now: Instant) throws {
+    let changed = try sql.run(
       """
       UPDATE bundles SET state = $1, changed = $2,
         published = CASE WHEN $1 = 'published' THEN coalesce(published, $2) ELSE published END
       WHERE id = $3
-      """, state.rawValue, now.secondsSince1970, bundle.rawValue)
+      """, state.rawValue, now, bundle.rawValue)
     if changed == 0 { throw StorageFault.noBundle(bundle) }
     if state != .staged {
-      try database.run("DELETE FROM bundle_contents WHERE bundle = $1", bundle.rawValue)
+      try sql.run("DELETE FROM bundle_contents WHERE bundle = $1", bundle.rawValue)
     }
   }
 
   // MARK: Recipes
 
-  func recipe(of bundle: BundleID) throws -> StagedRecipe? {
-    let row = try database.row(
+  package func recipe(of bundle: BundleID) throws -> StagedRecipe? {
+    let row = try sql.row(
       """
       SELECT stagings.event AS event, events.time AS time, stagings.first_bundle AS first,
         stagings.last_bundle AS last, stagings.recipe AS round,
@@ -76,30 +70,28 @@ extension PostgresTransaction {
     }
   }
 
-  func keep(_ recipe: NewRecipe, of bundles: [BundleID], stagedIn event: EventStamp) throws {
+  package func keep(_ recipe: NewRecipe, of bundles: [BundleID], stagedIn event: EventStamp) throws {
     guard let first = bundles.first, let last = bundles.last else { return }
-    try database.run(
+    try sql.run(
       "INSERT INTO stagings (event, first_bundle, last_bundle, recipe) VALUES ($1, $2, $3, $4)", event.id.rawValue,
       first.rawValue, last.rawValue, recipe.round)
-    let made = zip(bundles, recipe.bundles).map { $0 }
-    try database.run(
-      "INSERT INTO recipes (bundle, staging, recipe) SELECT bundle, $3, recipe FROM unnest($1, $2) AS made (bundle, recipe)",
-      PostgresValue.ints(made.map(\.0.rawValue)), PostgresValue.blobs(made.map(\.1)), event.id.rawValue)
+    try sql.insert(
+      into: "recipes", ["bundle", "staging", "recipe"],
+      zip(bundles, recipe.bundles).map { [.int($0.rawValue), .int(event.id.rawValue), .bytes($1)] })
   }
 
   // MARK: Released keys in a table
 
-  func releasedInTable(
+  package func releasedInTable(
     by series: Int64, from start: TemporaryExposureKey, limit: Int, before bundle: BundleID?
   ) throws -> [ReleasedKey] {
-    var arguments: [any PostgresArgument] = [series, start.bytes, max(0, limit)]
-    if let bundle { arguments.append(bundle.rawValue) }
-    let rows = try database.rows(
+    let values: [any SQLArgument] = [series, start, max(0, limit)] + (bundle.map { [$0.rawValue] } ?? [])
+    let rows = try sql.rows(
       """
-      \(Self.releasedColumns), revision_bundle, earlier
+      \(releasedColumns), revision_bundle, earlier
       FROM released WHERE series = $1 AND key >= $2\(bundle == nil ? "" : " AND coalesce(first_bundle, bundle) < $4")
       ORDER BY key, rolling_start LIMIT $3
-      """, with: arguments)
+      """, with: values.map(\.sqlValue))
     return try rows.map { row in
       let released = try ReleasedKey(row)
       let (revision, earlier): (Int64?, String?) = (try row["revision_bundle"], try row["earlier"])
@@ -108,15 +100,21 @@ extension PostgresTransaction {
     }
   }
 
-  func releasedInTable(by series: Int64, about keys: [TemporaryExposureKey]) throws -> [ReleasedKey] {
-    try database.rows(
-      "\(Self.releasedColumns) FROM released WHERE series = $1 AND key = ANY ($2) ORDER BY key, rolling_start", series,
-      PostgresValue.blobs(keys.map(\.bytes))
-    ).map(ReleasedKey.init)
+  package func releasedInTable(by series: Int64, about keys: [TemporaryExposureKey]) throws -> [ReleasedKey] {
+    var found: [ReleasedKey] = []
+    try sql.inParts(keys.map(\.sqlValue), behind: 1) { list, part in
+      try sql.each(
+        "\(releasedColumns) FROM released WHERE series = $1 AND key IN \(list) ORDER BY key, rolling_start",
+        with: [.int(series)] + part
+      ) { found.append(try ReleasedKey($0)) }
+    }
+    return found
   }
 
-  func bundlesInTable(by series: Int64, about subject: KeySubject) throws -> Set<BundleID> {
-    let row = try database.rows(
+  /// The first bundle with which a series has released a key, the last one, and the one that revised it; empty where the table
+  /// does not have it.
+  package func bundlesInTable(by series: Int64, about subject: KeySubject) throws -> Set<BundleID> {
+    let row = try sql.rows(
       "SELECT bundle, first_bundle, revision_bundle FROM released WHERE series = $1 AND key = $2 AND rolling_start = $3",
       series, subject.key.bytes, subject.rollingStart
     ).first
@@ -125,16 +123,11 @@ extension PostgresTransaction {
     return Set(numbers.compactMap(\.self).map(BundleID.init))
   }
 
-  private static let releasedColumns = """
-    SELECT key, rolling_start, rolling_period, transmission_risk, report_type, days_since_onset, fields, bundle, revisions,
-      origins
-    """
-
-  func releaseInTable(_ keys: [ReleasedKey], by series: Int64) throws {
+  package func releaseInTable(_ keys: [ReleasedKey], by series: Int64) throws {
     if keys.isEmpty { return }
     for released in keys {
       let key = released.key
-      try database.run(
+      try sql.run(
         """
         INSERT INTO released (series, key, rolling_start, rolling_period, transmission_risk, report_type,
           days_since_onset, fields, bundle, revisions, origins)
@@ -146,8 +139,8 @@ extension PostgresTransaction {
           revision_bundle = CASE WHEN excluded.revisions > released.revisions THEN excluded.bundle
             ELSE released.revision_bundle END,
           earlier = CASE WHEN excluded.revisions > released.revisions
-            THEN concat_ws(',', released.rolling_period, released.transmission_risk, released.report_type,
-              released.days_since_onset, released.fields)
+            THEN released.rolling_period || ',' || released.transmission_risk || ',' || released.report_type || ','
+              || released.days_since_onset || ',' || released.fields
             ELSE released.earlier END
         """, series, key.key.bytes, key.rollingStartWord, key.rollingPeriodWord, key.transmissionRiskWord,
         key.reportTypeWord, key.daysSinceOnsetWord, Int64(key.fields.rawValue), released.bundle.rawValue,
@@ -156,12 +149,12 @@ extension PostgresTransaction {
   }
 
   /// A row of a run becomes one of the table.
-  func putIntoTable(_ row: ClaimRow, of series: Int64) throws {
+  package func putIntoTable(_ row: ClaimRow, of series: Int64) throws {
     try releaseInTable([try ReleaseRow.release(of: row, before: nil, releaseNames.origins)], by: series)
     let words = ReleaseRow.earlier(of: row).map {
       "\($0.rollingPeriodWord),\($0.transmissionRiskWord),\($0.reportTypeWord),\($0.daysSinceOnsetWord),\($0.fields.rawValue)"
     }
-    try database.run(
+    try sql.run(
       """
       UPDATE released SET first_bundle = nullif($4, 0), revision_bundle = nullif($5, 0), earlier = $6
       WHERE series = $1 AND key = $2 AND rolling_start = $3
@@ -169,8 +162,16 @@ extension PostgresTransaction {
   }
 }
 
+private let releasedColumns = """
+  SELECT key, rolling_start, rolling_period, transmission_risk, report_type, days_since_onset, fields, bundle, revisions,
+    origins
+  """
+
+/// In seconds: beyond every time that is written.
+private let latestTime: Int64 = 1 << 40
+
 extension ReleasedKey {
-  fileprivate init(_ row: PostgresRow) throws {
+  fileprivate init(_ row: SQLRow) throws {
     let key = ClaimedKey(
       key: try row[0], rollingStartWord: try row[1], rollingPeriodWord: try row[2], transmissionRiskWord: try row[3],
       reportTypeWord: try row[4], daysSinceOnsetWord: try row[5],
@@ -198,11 +199,14 @@ extension ReleasedKey {
 }
 
 extension BundleRecord {
-  fileprivate init(_ row: PostgresRow) throws {
+  fileprivate init(_ row: SQLRow) throws {
     let bundle = NewBundle(
       series: try row[1], kind: try row.choice("kind"), ordinal: try row[2], start: try row[3], end: try row[4],
       path: try row[5], keyCount: try row[6], revisedKeyCount: try row[7], byteCount: try row[8],
       archiveDigest: try row[9], exportDigest: try row[10], keyID: try row[11], keyVersion: try row[12])
+    for time in [bundle.start, bundle.end] where !(0..<latestTime).contains(time) {
+      throw StorageFault(.corrupt, "a bundle of the store has the time \(time), allowed 0..<\(latestTime)")
+    }
     self.init(
       id: BundleID(rawValue: try row[0]), bundle: bundle, state: try row.choice("state"), changed: try row[16],
       published: try row[13])

@@ -1,0 +1,50 @@
+package import KeyStorage
+import SQLite
+import Synchronization
+
+/// A store in the memory of this process, for tests: all of SQLite's, but for the file. Whoever reads waits for whoever writes.
+package final class TransientStore: Store {
+  package let role = StoreRole.owner
+  package var place: String { "memory" }
+
+  private let database: DatabaseQueue
+  private let names = Mutex(Names())
+  private let filters = SharedFilters()
+  private let expiredAtOnce: Int
+
+  /// - Parameter expiredAtOnce: claims that expiry looks at in one transaction.
+  package init(expiredAtOnce: Int? = nil) throws {
+    self.expiredAtOnce = expiredAtOnce ?? StoreTuning.expiredAtOnce
+    database = try DatabaseQueue(path: ":memory:", options: .store(isReadOnly: false, pageLimit: nil))
+    try database.write { try Schema.make(in: $0) }
+  }
+
+  package func read<Result: Sendable>(
+    _ body: @escaping @Sendable (any StoredState) throws -> Result
+  ) async throws -> Result {
+    do {
+      return try await database.read { [self] in try body(SQLiteTransaction($0, names: names.withLock { $0 })) }
+    } catch let error as DatabaseError {
+      throw StorageFault(error, path: place)
+    }
+  }
+
+  package func write<Result: Sendable>(
+    as authority: LedgerAuthority, _ body: @escaping @Sendable (any StoreTransaction) throws -> Result
+  ) async throws -> Result {
+    do {
+      return try await database.access { [self] database in
+        let (result, transaction) = try database.inTransaction(.immediate) {
+          let transaction = SQLiteTransaction(
+            database, names: names.withLock { $0 }, filters: filters.latest, expiredAtOnce: expiredAtOnce)
+          return (try body(transaction), transaction)
+        }
+        names.withLock { $0 = transaction.names }
+        if let known = transaction.runs?.filters { filters.latest = known }
+        return result
+      }
+    } catch let error as DatabaseError {
+      throw StorageFault(error, path: place)
+    }
+  }
+}
