@@ -244,7 +244,7 @@ import Testing
         #expect(done.status == 0, "\(command): \(done.text)\(done.errors)")
       }
 
-      #expect(try workshop.keyferry("store", "backup", "copy.sqlite").status == 0)
+      #expect(try workshop.keyferry("store", "backup", "-o", "copy.sqlite").status == 0)
       try FileManager.default.removeItem(atPath: workshop.path("state"))
       #expect(try workshop.keyferry("store", "restore", "copy.sqlite").status == 0)
       for command in ["check", "pull", "publish"] {

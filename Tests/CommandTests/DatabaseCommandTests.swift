@@ -148,7 +148,7 @@
         #expect(damaged.status == 1 && damaged.text.contains("counters: there is no row events\n"), "\(damaged.text)")
         #expect(damaged.text.contains("uploads: there is no index CREATE INDEX uploads_by_event"), "\(damaged.text)")
         #expect(damaged.errors.contains("hint: stop the gateway and restore a pg_dump copy of the database"))
-        let backup = try workshop.keyferry("store", "backup", "x.sqlite")
+        let backup = try workshop.keyferry("store", "backup", "-o", "x.sqlite")
         #expect(backup.status == 64 && backup.errors.contains("pg_dump --schema=\(schema)"), "\(backup.errors)")
         // The dump is restored as the page on PostgreSQL says.
         try run("psql", ["-X", "-c", "ALTER SCHEMA \(schema) RENAME TO \(schema)_damaged"])

@@ -55,7 +55,7 @@ import Testing
         export REVISION=\(Self.revision)
         for command in check "check --json" pull publish "preview US" status "status --json" events "events --json" \\
           "quarantine list" "quarantine retry" "pause --source drop --reason x" "resume --source drop --reason x" \\
-          clock "clock accept" "store check" "store backup copy.store" "reread drop" registration "registration US" \\
+          clock "clock accept" "store check" "store backup -o copy.store" "reread drop" registration "registration US" \\
           "recall --source drop --dry-run" "disclose 00" "erase 00 --reason x" "explain 00" "convert" "inspect token" \\
           "sign gateway.yaml" "pull nobody" "publish nobody"; do
           case $command in

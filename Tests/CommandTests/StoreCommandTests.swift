@@ -81,9 +81,9 @@ import Testing
       let whole = try workshop.keyferry("store", "check")
       #expect(whole.status == 0 && whole.text == "the store is whole\n")
       try check(try workshop.keyferry("store", "check", "--json"), "store-check.schema.json", 0)
-      let copied = try workshop.keyferry("store", "backup", "copy.sqlite")
+      let copied = try workshop.keyferry("store", "backup", "-o", "copy.sqlite")
       #expect(copied.status == 0 && copied.errors == "keyferry: the store was copied to copy.sqlite\n")
-      #expect(try workshop.keyferry("store", "backup", "copy.sqlite").status == 2)
+      #expect(try workshop.keyferry("store", "backup", "-o", "copy.sqlite").status == 2)
 
       try settle(workshop)
       try workshop.write(emptied(try workshop.bytes("state/keyferry.sqlite")), "state/keyferry.sqlite")
@@ -156,7 +156,7 @@ import Testing
       let (later, round) = (["--now", "2020-11-25T16:00:00Z"], ["publish", "--now", "2020-11-25T18:00:00Z"])
       try drop(Self.many, "many.csv", workshop)
       #expect(try workshop.keyferry(["pull"] + later).status == 0)
-      #expect(try workshop.keyferry("store", "backup", "copy.sqlite").status == 0)
+      #expect(try workshop.keyferry("store", "backup", "-o", "copy.sqlite").status == 0)
       #expect(try workshop.keyferry(["publish"] + later).status == 0)
       let published = try workshop.files.filter { $0.hasPrefix("public/") }
       #expect(try flip(Self.key(7), in: workshop) >= 2)
@@ -168,7 +168,7 @@ import Testing
       #expect(checked.status == 1 && checked.text.contains("claims: the block at "), "\(checked.text)")
       #expect(
         checked.errors.contains("hint: stop the gateway and run keyferry store restore COPY"), "\(checked.errors)")
-      let copied = try workshop.keyferry("store", "backup", "bad.sqlite")
+      let copied = try workshop.keyferry("store", "backup", "-o", "bad.sqlite")
       #expect(copied.status == 2 && copied.errors.contains("the store is damaged: claims: "), "\(copied.errors)")
       #expect(!workshop.exists("bad.sqlite"))
       // Without a copy: what apps have is taken from the publication folder, and the source still lists its files.
@@ -251,7 +251,7 @@ import Testing
   /// The undoing of a restore: what was put aside comes back, with pauses that were said since the copy.
   @Test func whatWasPutAsideIsRestored() throws {
     try withGateway { workshop in
-      #expect(try workshop.keyferry("store", "backup", "copy.sqlite").status == 0)
+      #expect(try workshop.keyferry("store", "backup", "-o", "copy.sqlite").status == 0)
       #expect(try workshop.keyferry("pause", "drop", "--reason", "key leaked").status == 0)
       let before = try workshop.keyferry(["status"] + Self.noon)
       #expect(before.text.contains("paused"), "\(before.text)")
@@ -425,7 +425,7 @@ import Testing
   @Test func aCopyGoesThroughAPipe() throws {
     try withGateway { workshop in
       try workshop.keyferry("pause", "drop", "--reason", "x")
-      let copy = try workshop.keyferry("store", "backup", "-")
+      let copy = try workshop.keyferry("store", "backup", "-o", "-")
       #expect(copy.status == 0 && copy.errors.isEmpty && copy.text.hasPrefix("SQLite format"), "\(copy.errors)")
       try workshop.keyferry("resume", "drop")
       // What is cut off, as by a program before the pipe that failed, changes nothing.
@@ -452,7 +452,7 @@ import Testing
       let program = try #require(Workshop.program)
       let script = """
         set -euo pipefail
-        "$0" store backup - | age -r "$(age-keygen -y backup-key.txt)" -o copy.age
+        "$0" store backup -o - | age -r "$(age-keygen -y backup-key.txt)" -o copy.age
         ! grep -q "SQLite format" copy.age
         age -d -i backup-key.txt copy.age | "$0" store restore -
         "$0" store check

@@ -139,7 +139,7 @@ import Testing
       // While a pull runs.
       try place.drop(4000, seed: 9, in: "g", as: "large.csv")
       let pull = try place.start(["pull", "--config", "g/gateway.yaml", "--now", "2020-12-01T10:00:00Z"])
-      try place.keyferry("store", "backup", "g/copy.sqlite", "--config", "g/gateway.yaml")
+      try place.keyferry("store", "backup", "-o", "g/copy.sqlite", "--config", "g/gateway.yaml")
       pull.waitUntilExit()
       try work(12, seed: 2)
       try visit(0)

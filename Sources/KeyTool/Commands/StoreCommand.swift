@@ -124,26 +124,27 @@ struct StoreCommand: AsyncParsableCommand {
       commandName: "backup", _superCommandName: "keyferry store",
       abstract: "Copy the store into a new file, while the gateway runs.",
       discussion: """
-        The copy is one state of the store, and is read to its end before it gets its name: of a damaged store none is made. It holds keys of people: it is readable by its owner alone, and must not be kept \
-        for longer than the store keeps keys (retention.keys). To encrypt a copy, send it to standard output and through age \
-        or gpg.
+        The copy is one state of the store. Keyferry reads it to its end before it gives it its name or sends it on: it makes no \
+        copy of a damaged store. A copy holds keys of people: only its owner can read it, and you must not keep it for longer than \
+        the store keeps keys (retention.keys). To encrypt a copy, send it to standard output and through age or gpg.
 
         Examples:
-          keyferry store backup /backup/keyferry-2020-12-01.sqlite --config gateway.yaml
-          keyferry store backup - --config gateway.yaml | age -r age1… -o /backup/keyferry-2020-12-01.age
+          keyferry store backup -o /backup/keyferry-2020-12-01.sqlite --config gateway.yaml
+          keyferry store backup -o - --config gateway.yaml | age -r age1… -o /backup/keyferry-2020-12-01.age
         """)
 
-    @Argument(
+    @Option(
+      name: [.short, .long],
       help: ArgumentHelp("The new file; nothing is overwritten. - is standard output.", valueName: "file"),
       completion: .file())
-    var file: String
+    var output: String
 
     @OptionGroup var gateway: GatewayOptions
 
     @OptionGroup var loudness: LoudnessOptions
 
     func validate() throws {
-      guard file != "-" || !Console.isOutputTerminal else {
+      guard output != "-" || !Console.isOutputTerminal else {
         throw ValidationError("a store is no text for a terminal: send it to a file or through a pipe")
       }
     }
@@ -152,9 +153,9 @@ struct StoreCommand: AsyncParsableCommand {
       let plan = try gateway.operatorsPlan()
       try requireFile(plan, "pg_dump --schema=\(plan.store.location)")
       let ledger = try await gateway.ledger(plan, as: .reader)
-      guard file == "-" else {
-        try await ledger.copyStore(to: file)
-        return Console.remark("the store was copied to \(file)")
+      guard output == "-" else {
+        try await ledger.copyStore(to: output)
+        return Console.remark("the store was copied to \(output)")
       }
       // What is not encrypted yet is where the store itself is, and nowhere else.
       let copy = PassingCopy(in: plan.stateFolder)
