@@ -162,7 +162,10 @@ import Testing
           // which its report type makes another level, and a second one a weightier type, both may be below the minimum
           // together.
           let isBelow = !isOneOrigin && policy.risk.minimum != nil && first.federation.transmissionRisk == 0
-          #expect(isBelow || first.federation.reportType == nil && first.federation.transmissionRisk == nil)
+          #expect(
+            isBelow || first.federation.reportType == nil && first.federation.transmissionRisk == nil,
+            "\(first), of one origin: \(isOneOrigin), by \(policy.risk), of \(claimSet(batches).statedClaims.filter { $0.key.key == key.subject.key })"
+          )
           continue
         }
         #expect(second.federation == first.federation && second.regions == first.regions)
