@@ -238,7 +238,7 @@ extension SQLiteTransaction {
 
   private func note(_ hours: [Int64: [TemporaryExposureKey]], of count: Int, isOpen: Bool) throws {
     if hours.isEmpty { return }
-    let isSmall = count <= RunTiers.smallBatch
+    let isSmall = count <= smallBatch
     let number = AgendaPiece.number(of: try SQLiteAgenda(database).lastEvent(), isOpen: isOpen, isSmall: isSmall)
     try SQLiteAgenda(database).note(hours, in: number, isSmall: isSmall)
   }

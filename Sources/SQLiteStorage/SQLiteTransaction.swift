@@ -22,14 +22,17 @@ final class SQLiteTransaction: ClaimTables {
   let releaseNames: ReleaseNames
   /// Claims that expiry looks at.
   private let expiredAtOnce: Int
+  /// Up to so many claims the agenda mixes their key data with others'.
+  let smallBatch: Int
   /// Whether it may change anything.
   var isWriting: Bool { filters != nil }
 
   /// - Parameter filters: `nil` for who only reads.
   init(
     _ database: Database, names: Names, filters: [Int32: RunFilters]? = nil,
-    expiredAtOnce: Int = StoreTuning.expiredAtOnce
+    expiredAtOnce: Int = StoreTuning.expiredAtOnce, smallBatch: Int = RunTiers.smallBatch
   ) {
+    self.smallBatch = smallBatch
     self.expiredAtOnce = expiredAtOnce
     self.database = database
     sql = SQLiteSession(database)

@@ -2,7 +2,8 @@ package import KeyStorage
 import SQLite
 import Synchronization
 
-/// A store in the memory of this process, for tests: all of SQLite's, but for the file. Whoever reads waits for whoever writes.
+/// A store in the memory of this process, for tests: all of SQLite's, but for the file. Readers wait for writers, and the agenda
+/// keeps small batches apart, so that a round looks only at what has changed.
 package final class TransientStore: Store {
   package let role = StoreRole.owner
   package var place: String { "memory" }
@@ -36,7 +37,8 @@ package final class TransientStore: Store {
       return try await database.access { [self] database in
         let (result, transaction) = try database.inTransaction(.immediate) {
           let transaction = SQLiteTransaction(
-            database, names: names.withLock { $0 }, filters: filters.latest, expiredAtOnce: expiredAtOnce)
+            database, names: names.withLock { $0 }, filters: filters.latest, expiredAtOnce: expiredAtOnce,
+            smallBatch: 0)
           return (try body(transaction), transaction)
         }
         names.withLock { $0 = transaction.names }

@@ -321,7 +321,7 @@ package final class ClaimRuns {
     var rest = limit
     for var run in runs where run.sweep != nil || run.firstEnd <= end {
       if rest <= 0 { return true }
-      var firstEnd = run.sweep?.firstEnd ?? .max
+      var firstEnd = run.sweep?.firstEnd ?? ClaimRun.noEnd
       let (next, count) = try eachBlock(of: run.number, from: run.sweep?.next ?? 0, limit: rest) { place, block in
         let before = block.count
         block.removeAll { row in

