@@ -254,14 +254,4 @@ extension PostgresTransaction {
     if let late, late > 0 { faults.append("writers: \(late) have written more often than anybody has") }
     return try faults + readingFaults(and: [{ try self.readAllDocuments() }, { try self.readAllNames() }])
   }
-
-  /// The numbers that claims may have.
-  func claimNumbers() throws -> ClaimNumbers {
-    func all(_ table: String) throws -> Set<Int64> {
-      Set(try database.rows("SELECT id FROM \(table)").map { try $0[0] as Int64 })
-    }
-    return ClaimNumbers(
-      origins: try all("origins"), sources: try all("claim_sources"), regions: try all("regions"),
-      arrivals: try all("arrivals"), recalls: try all("recalls"))
-  }
 }

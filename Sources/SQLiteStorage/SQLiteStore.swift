@@ -444,7 +444,7 @@ package final class SQLiteStore: Store {
     do {
       let shape = try SchemaCheck.faults(in: database)
       faults = shape.lacking + (listsAdditions ? shape.added : [])
-      let tables = try unreadableTables(in: database) + lostRuns(in: database)
+      let tables = try unreadableTables(in: database)
       let found = try String.fetchAll(database, sql: "PRAGMA integrity_check(\(max(1, limit)))").filter { $0 != "ok" }
       let orphans = try Row.fetchAll(database, sql: "PRAGMA foreign_key_check").prefix(limit).map { row -> String in
         let (table, parent): (String, String) = try (row["table"], row["parent"])
@@ -456,36 +456,13 @@ package final class SQLiteStore: Store {
         if !rows.isEmpty { return Array((faults + rows + found + orphans).prefix(limit)) }
       }
       faults += tables + found + orphans
-      var numbers = try claimNumbers(in: database)
-      faults += try ClaimRuns(try SQLiteSegments(database), filters: nil).damage(limit: limit) { numbers.look(at: $0) }
-      faults += try numbers.faults + SQLiteAgenda(database).damage()
-      for series in try Int64.fetchAll(database, sql: "SELECT id FROM series ORDER BY id") {
-        faults += try ClaimRuns(try SQLiteSegments(database, .released(series: series)), filters: nil).damage(
-          limit: limit)
-      }
+      faults += try SQLiteTransaction(database, names: Names()).claimDamage(limit: limit)
+      faults += try SQLiteAgenda(database).damage()
       return Array(faults.prefix(limit))
     } catch let error as DatabaseError {
       // What was found before may explain the error: a table is not there.
       return Array((faults + [StorageFault(error, path: path).bareReason]).prefix(limit))
     }
-  }
-
-  /// What the list of runs does not have, though there is more of it: a page of that list is as it was before.
-  private static func lostRuns(in database: Database) throws -> [String] {
-    let known = try Bool.fetchOne(
-      database,
-      sql: """
-        SELECT EXISTS (SELECT 1 FROM claim_blocks WHERE id >> 32 NOT IN (SELECT id FROM claim_runs))
-          OR (SELECT claims FROM totals) > (SELECT total(claims) FROM claim_runs)
-        """)
-    return known == true ? ["the list of runs of claims lacks some that are in the store"] : []
-  }
-
-  private static func claimNumbers(in database: Database) throws -> ClaimNumbers {
-    func all(_ table: String) throws -> Set<Int64> { Set(try Int64.fetchAll(database, sql: "SELECT id FROM \(table)")) }
-    return ClaimNumbers(
-      origins: try all("origins"), sources: try all("claim_sources"), regions: try all("regions"),
-      arrivals: try all("arrivals"), recalls: try all("recalls"))
   }
 
   /// Reads every row of every table, and names those in which that ends early.

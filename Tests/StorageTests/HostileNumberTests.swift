@@ -18,7 +18,11 @@ struct HostileNumberTests {
     "UPDATE documents SET attempts = 9223372036854775807",
     "UPDATE documents SET rejections = '{\"malformed\":9223372036854775807}' WHERE state = 'recorded'",
     "UPDATE documents SET rejections = '{' WHERE state = 'recorded'", "UPDATE uploads SET regions = '['",
-    "UPDATE held SET reason = 'because'", "INSERT INTO origins (id, name) VALUES (4294967296, 'XX')",
+    "INSERT INTO held VALUES (1, x'000102030405060708090a0b0c0d0e0f', 2670000, 144, 1, 1, 0, 1, 'because')",
+    "UPDATE bundles SET path = '../../../outside/precious'", "UPDATE bundles SET path = '/etc/passwd'",
+    "INSERT INTO pauses VALUES ('person', 'x', 0, NULL, NULL)", "DELETE FROM release_runs",
+    "DELETE FROM totals", "UPDATE totals SET claims = 5", "UPDATE claim_runs SET target = 99",
+    "INSERT INTO origins (id, name) VALUES (4294967296, 'XX')",
     "INSERT INTO regions (id, names) VALUES (9000000000, '[\"XX\"]')",
   ]
 
@@ -146,7 +150,10 @@ struct HostileNumberTests {
       for change in [
         "UPDATE \(schema).documents SET rejections = '{\"rolling-period-out-of-range\":9223372036854775807}' WHERE state = 'recorded'",
         "UPDATE \(schema).documents SET rejections = '{}', allowances = '[' WHERE state = 'recorded'",
-        "UPDATE \(schema).documents SET allowances = '{}' WHERE state = 'recorded'; UPDATE \(schema).held SET reason = 'because'",
+        """
+        UPDATE \(schema).documents SET allowances = '{}' WHERE state = 'recorded';
+        INSERT INTO \(schema).held VALUES (1, '\\x000102030405060708090a0b0c0d0e0f', 2670000, 144, 1, 1, 0, 1, 'because')
+        """,
       ] {
         try server.query(change)
         #expect(try await !store.damage(limit: 5).isEmpty, "\(change)")

@@ -127,18 +127,23 @@ private struct MovableTables {
     // NULL is written as it is: whoever reads a page does not know the types of its columns.
     let changes = table.columns.dropFirst(table.keyCount).map { "\($0) = excluded.\($0)" }.joined(separator: ", ")
     try await change { sql in
-      for row in rows {
+      let atOnce = max(1, min(table.pageSize, 512 / table.columns.count))
+      for start in stride(from: 0, to: rows.count, by: atOnce) {
+        let part = rows[start..<min(start + atOnce, rows.count)]
         var next = 0
-        let places = row.map { value in
-          if value == .none { return "NULL" }
-          next += 1
-          return "$\(next)"
+        let places = part.map { row in
+          let values = row.map { value in
+            if value == .none { return "NULL" }
+            next += 1
+            return "$\(next)"
+          }
+          return "(\(values.joined(separator: ", ")))"
         }
         try sql.run(
           """
-          INSERT INTO \(table.name) (\(table.columns.joined(separator: ", "))) VALUES (\(places.joined(separator: ", ")))
+          INSERT INTO \(table.name) (\(table.columns.joined(separator: ", "))) VALUES \(places.joined(separator: ", "))
           ON CONFLICT (\(table.key.joined(separator: ", "))) DO \(changes.isEmpty ? "NOTHING" : "UPDATE SET \(changes)")
-          """, with: row.compactMap(SQLValue.init))
+          """, with: part.flatMap { $0.compactMap(SQLValue.init) })
       }
     }
   }

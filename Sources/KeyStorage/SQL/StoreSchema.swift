@@ -40,11 +40,13 @@ package enum StoreSchema {
   }
 
   /// Which integers are the bits of a ``Statement``. The list of report types may grow, so each of its bits is let through.
-  private static let statementCheck =
-    "said BETWEEN 1 AND \(Statement.highest)"
+  ///
+  /// Each is a constraint of its own: PostgreSQL writes several in one differently once they have gone through a dump.
+  private static let statementChecks =
+    "CHECK (said BETWEEN 1 AND \(Statement.highest))"
     + Statement.Field.allCases.map { field in
       let highest = field == .reportType ? field.mask : field.highestNumber
-      return " AND said >> \(field.shift) & \(field.mask) BETWEEN \(field.isRequired ? 1 : 0) AND \(highest)"
+      return " CHECK (said >> \(field.shift) & \(field.mask) BETWEEN \(field.isRequired ? 1 : 0) AND \(highest))"
     }.joined()
 
   private static let text = """
@@ -207,7 +209,7 @@ package enum StoreSchema {
       document int NOT NULL,
       key blob NOT NULL CHECK (length(key) = 16),
       rolling_start int NOT NULL CHECK (rolling_start BETWEEN 0 AND 2147483647),
-      said int NOT NULL CHECK (\(statementCheck)),
+      said int NOT NULL \(statementChecks),
       origin int NOT NULL CHECK (origin >= 0),
       source int NOT NULL CHECK (source >= 0),
       regions int NOT NULL CHECK (regions >= 0),

@@ -7,6 +7,9 @@ package import KeyNormalization
 /// the number of revisions in its lowest three bits; `source` the bundle, `regions` the first one where it is another,
 /// `arrival` what the first release said before the revision that bundle `recall` has.
 package enum ReleaseRow {
+  /// The number of the names whose opinions were in the first release; 0 is of none.
+  static func names(of row: ClaimRow) -> Int64 { Int64(row.origin >> 3) }
+
   /// `nil` where it does not fit.
   ///
   /// - Parameter origins: the number of the names.
@@ -55,7 +58,7 @@ package enum ReleaseRow {
     }
     return ReleasedKey(
       key: said.claim(about: row.subject), bundle: BundleID(rawValue: Int64(row.source)), revisions: revisions,
-      origins: try origins(Int64(row.origin >> 3)))
+      origins: try origins(names(of: row)))
   }
 
   /// What the first release said; `nil` where nothing came later.

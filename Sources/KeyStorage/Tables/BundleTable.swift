@@ -204,6 +204,13 @@ extension BundleRecord {
       series: try row[1], kind: try row.choice("kind"), ordinal: try row[2], start: try row[3], end: try row[4],
       path: try row[5], keyCount: try row[6], revisedKeyCount: try row[7], byteCount: try row[8],
       archiveDigest: try row[9], exportDigest: try row[10], keyID: try row[11], keyVersion: try row[12])
+    // It is a file in the publication folder, which is removed when its time is over.
+    let parts = bundle.path.split(separator: "/", omittingEmptySubsequences: false)
+    if bundle.path.contains("\0") || parts.contains(where: { ["", ".", ".."].contains($0) }) {
+      throw StorageFault(
+        .corrupt,
+        "the column path of bundles has \(bundle.path.prefix(80)), allowed is a path in the publication folder")
+    }
     for time in [bundle.start, bundle.end] where !(0..<latestTime).contains(time) {
       throw StorageFault(.corrupt, "a bundle of the store has the time \(time), allowed 0..<\(latestTime)")
     }

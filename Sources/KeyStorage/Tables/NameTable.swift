@@ -2,7 +2,7 @@ internal import ExposureKeys
 package import KeyNormalization
 
 /// The names that claims refer to by number: origins, sets of visited regions, sources. Only what a transaction found that
-/// was kept stays known: numbers are never given twice, so it stays right whoever else writes.
+/// was kept stays known: numbers are never given twice, so it stays right when other processes write.
 package struct Names: Sendable {
   private var origins: [Int32: String] = [:]
   private var regions: [Int32: [String]] = [:]
@@ -15,36 +15,29 @@ package struct Names: Sendable {
 
   // MARK: From name to number, adding it
 
-  mutating func number(
-    ofOrigin name: String, adding sql: any SQLSession
-  ) throws -> Int32 {
+  mutating func number(ofOrigin name: String, adding sql: any SQLSession) throws -> Int32 {
     if let number = originNumbers[name] { return number }
-    var number: Int32? = try sql.value("SELECT id FROM origins WHERE name = $1", name)
-    if number == nil {
-      let next = try Self.short(sql.nextNumber(of: "origins"))
-      try sql.run("INSERT INTO origins (id, name) VALUES ($1, $2)", next, name)
-      number = next
-    }
-    guard let number else { throw Self.missing("origin", 0) }
+    let number = try Self.number(of: name, inColumn: "name", of: "origins", adding: sql)
     set(name, number)
     return number
   }
 
-  mutating func number(
-    ofRegions names: [String]?, adding sql: any SQLSession
-  ) throws -> Int32 {
+  mutating func number(ofRegions names: [String]?, adding sql: any SQLSession) throws -> Int32 {
     guard let names else { return 0 }
     if let number = regionNumbers[names] { return number }
-    let text = try JSONColumn.encode(names)
-    var number: Int32? = try sql.value("SELECT id FROM regions WHERE names = $1", text)
-    if number == nil {
-      let next = try Self.short(sql.nextNumber(of: "regions"))
-      try sql.run("INSERT INTO regions (id, names) VALUES ($1, $2)", next, text)
-      number = next
-    }
-    guard let number else { throw Self.missing("set of regions", 0) }
+    let number = try Self.number(of: JSONColumn.encode(names), inColumn: "names", of: "regions", adding: sql)
     set(names, number)
     return number
+  }
+
+  private static func number(
+    of text: String, inColumn column: String, of table: String, adding sql: any SQLSession
+  ) throws -> Int32 {
+    let known: Int32? = try sql.value("SELECT id FROM \(table) WHERE \(column) = $1", text)
+    if let known { return known }
+    let next = try short(sql.nextNumber(of: table))
+    try sql.run("INSERT INTO \(table) (id, \(column)) VALUES ($1, $2)", next, text)
+    return next
   }
 
   mutating func number(of source: Source, adding sql: any SQLSession) throws -> Int32 {

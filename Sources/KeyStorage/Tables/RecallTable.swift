@@ -59,8 +59,7 @@ extension ClaimTables {
   }
 
   private func forgetTokens(at now: Instant) throws {
-    let clocks = [now, try sql.serverTime()].compactMap(\.self)
-    let end = clocks.map { UsedToken.forgettable(by: $0) }.min() ?? UsedToken.forgettable(by: now)
+    let end = UsedToken.forgettable(by: now, try sql.serverTime() ?? now)
     let last: Instant? = try sql.value("SELECT max(until) FROM used_tokens WHERE until <= $1", end)
     guard let last else { return }
     try noteForgottenTokens(endedBy: last)

@@ -50,10 +50,7 @@ extension ClaimTables {
 
   package func pauses() throws -> [Pause] {
     try sql.rows("SELECT * FROM pauses ORDER BY kind DESC, name").map { row in
-      let (kind, name): (String, String) = (try row["kind"], try row["name"])
-      return Pause(
-        kind == "origin" ? .origin(name) : .source(name), since: try row["since"], reason: try row["reason"],
-        by: try row["who"])
+      Pause(try Pause.Subject(row), since: try row["since"], reason: try row["reason"], by: try row["who"])
     }
   }
 
@@ -92,6 +89,15 @@ extension ClaimTables {
 }
 
 extension Pause.Subject {
+  fileprivate init(_ row: SQLRow) throws {
+    let (kind, name): (String, String) = (try row["kind"], try row["name"])
+    switch kind {
+    case "source": self = .source(name)
+    case "origin": self = .origin(name)
+    default: throw StorageFault(.corrupt, "kind \(kind.prefix(40)) of pauses is none that a store has")
+    }
+  }
+
   fileprivate var columns: (kind: String, name: String) {
     switch self {
     case .source(let name): ("source", name)
