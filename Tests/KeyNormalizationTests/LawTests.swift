@@ -164,7 +164,7 @@ import Testing
           let isBelow = !isOneOrigin && policy.risk.minimum != nil && first.federation.transmissionRisk == 0
           #expect(
             isBelow || first.federation.reportType == nil && first.federation.transmissionRisk == nil,
-            "\(first), of one origin: \(isOneOrigin), by \(policy.risk), of \(claimSet(batches).statedClaims.filter { $0.key.key == key.subject.key })"
+            "\(first), of one origin: \(isOneOrigin), of \(claimSet(batches).statedClaims.filter { $0.key.key == key.subject.key })"
           )
           continue
         }
