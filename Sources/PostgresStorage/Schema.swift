@@ -7,11 +7,11 @@ enum Schema {
 
   static let tableNames = Set(script.matches(of: #/CREATE TABLE (\w+)/#).map { String($0.output.1) })
 
-  /// The table that says of which version the others are. It is made last.
+  /// The table with the version of the others. It is made last.
   static let versionTable = "keyferry_schema"
 
   private static let own = """
-    -- Who does what of the replicas. The row of a piece of work is never removed: its number only goes up.
+    -- Which replica does which work. The row of a piece of work is never removed: its number only goes up.
     CREATE TABLE leases (
       duty text COLLATE "C" PRIMARY KEY,
       holder text COLLATE "C" NOT NULL,

@@ -44,7 +44,7 @@ final class StoredResponses: Sendable {
   }
 }
 
-/// A response to a GET request, and what is told of it.
+/// A response to a GET request, with its route and path for metrics and the log.
 final class StoredResponse: Sendable {
   let status: HTTPResponse.Status
   let fields: HTTPFields

@@ -124,7 +124,7 @@ private struct MovableTables {
 
   /// In place of those that have the same keys.
   func put(_ rows: [[StoredValue]], into table: StoreTable) async throws {
-    // NULL is written as it is: whoever reads a page does not know the types of its columns.
+    // NULL is written as it is: a page does not have the types of its columns.
     let changes = table.columns.dropFirst(table.keyCount).map { "\($0) = excluded.\($0)" }.joined(separator: ", ")
     try await change { sql in
       let atOnce = max(1, min(table.pageSize, 512 / table.columns.count))

@@ -1,7 +1,7 @@
 package import ExposureKeys
 internal import FoundationEssentials
 
-/// One row that a query gave. Reading it never traps: whoever has access to a database can write anything into it.
+/// One row that a query gave. Reading it never traps: anyone with access to a database can write anything into it.
 package struct SQLRow {
   private let columns: SQLColumns
   let values: [StoredValue]
@@ -168,7 +168,7 @@ extension SQLRow {
     }
   }
 
-  /// Which operator did it, and why; `nil` where nobody is named.
+  /// Which operator did it, and why; `nil` if no operator did.
   var word: OperatorWord? {
     get throws {
       let who: String? = try self["who"]
@@ -176,7 +176,7 @@ extension SQLRow {
     }
   }
 
-  /// A text of which the schema lists those that are allowed.
+  /// A text from a list in the schema.
   func choice<Choice: RawRepresentable>(_ column: String) throws -> Choice where Choice.RawValue == String {
     try Self.choice(self[column], column)
   }

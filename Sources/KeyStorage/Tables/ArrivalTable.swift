@@ -135,7 +135,7 @@ extension ClaimTables {
     return Dictionary(try rows.map { (try $0["id"], try $0["document"]) }, uniquingKeysWith: { first, _ in first })
   }
 
-  /// What was withdrawn is nobody's usual volume.
+  /// Withdrawn claims do not count for the usual volume.
   package func forgetVolumes(of origin: Int64, meantBy recall: RecallRequest) throws {
     try sql.run(
       "DELETE FROM volumes WHERE origin = $4 AND arrival IN (SELECT id FROM arrivals WHERE \(meantByRecall))",

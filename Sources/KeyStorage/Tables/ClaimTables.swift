@@ -8,7 +8,7 @@ package protocol ClaimTables: StoreTransaction, ClaimNames {
   /// The names that this transaction has met, or others before it.
   var names: Names { get set }
   var releaseNames: ReleaseNames { get }
-  /// When the last token ended that was forgotten, once somebody has asked for it.
+  /// When the last forgotten token ended, once a body has asked for it.
   var endOfForgotten: Instant?? { get set }
 
   /// All claims.

@@ -89,7 +89,7 @@ extension ClaimTables {
       texts[key.row.visited] = text
       return text
     }
-    // One statement must not name a row twice: what is said last of a key holds.
+    // One statement must not name a row twice: the last note about a key holds.
     var last: [KeySubject: Int] = [:]
     for (place, key) in keys.enumerated() { last[key.subject] = place }
     let columns = [
