@@ -19,7 +19,7 @@ enum Schema {
       until timestamptz NOT NULL
     ) WITH (fillfactor = 50);
 
-    -- What was numbered last, and under `writes` how many transactions there were: who writes has this row.
+    -- What was numbered last, and under `writes` how many transactions there were: a writer locks this row.
     CREATE TABLE counters (
       name text COLLATE "C" PRIMARY KEY,
       last bigint NOT NULL

@@ -154,11 +154,6 @@ package final class Database {
   /// How many rows the last statement changed.
   package var changesCount: Int { sqliteConnection.map { Int(sqlite3_changes($0)) } ?? 0 }
 
-  package func tableExists(_ name: String) throws -> Bool {
-    let sql = "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'table' AND lower(name) = lower(?))"
-    return try Bool.fetchOne(self, sql: sql, arguments: [name]) ?? false
-  }
-
   // MARK: Transactions
 
   package enum TransactionKind: String, Sendable {

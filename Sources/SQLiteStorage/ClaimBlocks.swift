@@ -190,7 +190,7 @@ final class OtherWriters: Sendable {
   /// What SQLite says of commits by others, as the writing connection saw it last.
   private let commits = Mutex<Int64?>(nil)
 
-  /// - Parameter database: the writing connection, inside a transaction, so that nobody else writes now.
+  /// - Parameter database: the writing connection, inside a transaction, so that no other process writes now.
   func haveWritten(to database: Database) throws -> Bool {
     let now = try Int64.fetchOne(database, sql: "PRAGMA data_version")
     return commits.withLock { commits in

@@ -42,7 +42,7 @@ final class SQLiteSession: SQLSession {
     }
   }
 
-  /// A table with `AUTOINCREMENT` keeps its last number, whoever gave it; the others never lose their last row.
+  /// A table with `AUTOINCREMENT` keeps its last number also when a statement states one; the others never lose their last row.
   func nextNumbers(_ count: Int, of table: String) throws -> Int64 {
     let kept: Int64? = try value("SELECT seq FROM sqlite_sequence WHERE name = $1", table)
     if let kept { return kept + 1 }

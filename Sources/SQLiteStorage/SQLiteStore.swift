@@ -616,7 +616,7 @@ extension Database.Options {
 }
 
 /// Sizes of pages in bytes, of the caches of who writes and of each who reads, and of the log of changes; how many claims
-/// expiry looks at in one transaction, and a migration moves in one.
+/// expiry looks at in one transaction.
 enum StoreTuning {
   static let pageSize = 4096
   static let cacheKibibytes = 16_384
@@ -624,7 +624,6 @@ enum StoreTuning {
   static let checkpointPages = 16_384
   static let journalBytes = 64 << 20
   static let expiredAtOnce = 4_000_000
-  static let movedAtOnce = 500_000
   /// Key data of the agenda that is overwritten when a series has looked at everything, and at most.
   static let forgottenKeys = 1 << 18
   static let mostForgottenKeys = 1 << 20

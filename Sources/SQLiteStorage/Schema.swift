@@ -13,7 +13,7 @@ enum Schema {
     case current
     case earlier
     case later
-    /// Somebody else's file.
+    /// A file of another program.
     case foreign
   }
 

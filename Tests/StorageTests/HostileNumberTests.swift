@@ -46,7 +46,7 @@ struct HostileNumberTests {
             _ = try state.summary(of: source.name)
           }
         }
-        // A name that no claim has is read by who looks at everything.
+        // The check reads a name also if no claim has it.
         if let damage = try await store.damage(limit: 1).first { throw StorageFault(.corrupt, damage) }
       }
       #expect(error?.code == .corrupt, "\(String(describing: error))")

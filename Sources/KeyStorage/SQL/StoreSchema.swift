@@ -14,8 +14,6 @@ package enum StoreSchema {
     String($0.output.1)
   }
 
-  package static let tableNames: [String] = text.matches(of: #/CREATE TABLE (\w+)/#).map { String($0.output.1) }
-
   package static func script(for dialect: SQLDialect) -> String {
     text.replacing(#/\b(numbered|int|text|blob)\b/#) { match in
       switch (dialect, match.output.0) {
