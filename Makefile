@@ -14,8 +14,8 @@ JOBS ?= 2
 TEST ?=
 HOT_PATHS ?=
 
-# CI neither looks up nor debugs what it has built. All builds say so alike, or each would begin anew.
-flags := $(if $(CI),--disable-index-store -debug-info-format none)
+# CI does not debug what it has built. All builds say so alike, or each would begin anew. The index stays: tests are found by it.
+flags := $(if $(CI),-debug-info-format none)
 # `--version` says the commit and its date.
 release := KEYFERRY_BUILD="$$(interop/package/revision)" \
   swift build $(if $(CI),-debug-info-format none) --configuration release --product keyferry --static-swift-stdlib

@@ -46,7 +46,7 @@ let package = Package(
       name: "_KeyferryInternals",
       targets: [
         "KeyIntake", "KeyConversion", "KeyInspection", "KeyPeers", "KeyReceiving", "KeyPublishing", "GatewayTesting",
-        "KeyFormats", "BundleTrust", "KeyNormalization", "KeyStorage", "SQLiteStorage", "PostgresStorage",
+        "KeyFormats", "BundleTrust", "KeyNormalization", "KeyStorage", "SQLiteDriver", "PostgresDriver",
         "TransparencyLog",
       ]),
   ],
@@ -70,6 +70,7 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
     // Without what would bring the whole of Foundation, and with it ten megabytes.
     .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1", traits: []),
+    .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
     .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
     .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
     .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
@@ -123,19 +124,13 @@ let package = Package(
     // What does the gateway need from a store? The contract, and the store in memory.
     .target(name: "KeyStorage", dependencies: ["ExposureKeys", "KeyNormalization"], swiftSettings: strict),
 
-    // Is each page of the store what was written? A layer between SQLite and its files, in C as SQLite asks for.
-
-    // The system's SQLite.
-    .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
-
-    // How is SQLite spoken to? Connections, statements, rows, one who writes beside many who read. Knows nothing of keys.
-    .target(name: "SQLite", dependencies: ["CSQLite"], swiftSettings: strict),
-
     // The embedded store: one SQLite file.
     .target(
-      name: "SQLiteStorage",
+      name: "SQLiteDriver",
       dependencies: [
-        "KeyStorage", "KeyNormalization", "ExposureKeys", "SQLite", "CSQLite", "CPartialFiles",
+        "KeyStorage", "KeyNormalization", "ExposureKeys", "CPartialFiles",
+        .product(name: "GRDB", package: "GRDB.swift", condition: gateway),
+        .product(name: "GRDBSQLite", package: "GRDB.swift", condition: gateway),
       ],
       swiftSettings: strict),
 
@@ -144,7 +139,7 @@ let package = Package(
 
     // A store that several machines share: a schema of a PostgreSQL database.
     .target(
-      name: "PostgresStorage",
+      name: "PostgresDriver",
       dependencies: ["KeyStorage", "KeyNormalization", "ExposureKeys", "WorkThreads", "CPostgres"],
       swiftSettings: strict),
 
@@ -300,8 +295,8 @@ let package = Package(
       name: "GatewayDaemon",
       dependencies: [
         "GatewaySettings", "GatewayServer", "PeerTransport", "KeyPeers", "KeyReceiving", "KeyPublishing", "KeyStorage",
-        "SQLiteStorage", "KeyIntake", "KeyNormalization", "BundleTrust", "ExposureKeys", "TransparencyLog",
-        "S3Publications", "WorkThreads", .target(name: "PostgresStorage", condition: postgres),
+        "SQLiteDriver", "KeyIntake", "KeyNormalization", "BundleTrust", "ExposureKeys", "TransparencyLog",
+        "S3Publications", "WorkThreads", .target(name: "PostgresDriver", condition: postgres),
         .product(name: "Tracing", package: "swift-distributed-tracing", condition: gateway),
         .product(name: "Logging", package: "swift-log", condition: gateway),
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: gateway),
@@ -315,7 +310,7 @@ let package = Package(
     .target(
       name: "SQLiteTables",
       dependencies: [
-        "KeyTables", "ExposureKeys", "CSQLite",
+        "KeyTables", "ExposureKeys", .product(name: "GRDBSQLite", package: "GRDB.swift", condition: gateway),
       ],
       swiftSettings: strict),
 
@@ -358,7 +353,7 @@ let package = Package(
     .target(
       name: "GatewayTesting",
       dependencies: [
-        "ExposureKeys", "KeyFormats", "BundleTrust", "KeyStorage", "SQLiteStorage", "CZlib", "S3Objects",
+        "ExposureKeys", "KeyFormats", "BundleTrust", "KeyStorage", "SQLiteDriver", "CZlib", "S3Objects",
         "TransparencyLog", .product(name: "Crypto", package: "swift-crypto"),
         .product(name: "SwiftProtobuf", package: "swift-protobuf", condition: gateway),
       ],
@@ -369,7 +364,7 @@ let package = Package(
       name: "GatewaySimulation",
       dependencies: [
         "GatewayDaemon", "GatewayServer", "PeerTransport", "KeyPeers", "KeyReceiving", "KeyPublishing", "KeyStorage",
-        "SQLiteStorage", "KeyConversion", "KeyIntake", "KeyNormalization", "KeyFormats", "BundleTrust", "ExposureKeys",
+        "SQLiteDriver", "KeyConversion", "KeyIntake", "KeyNormalization", "KeyFormats", "BundleTrust", "ExposureKeys",
         "TransparencyLog", "GatewayTesting",
       ],
       swiftSettings: strict),
@@ -429,8 +424,10 @@ let package = Package(
     .testTarget(
       name: "StorageTests",
       dependencies: [
-        "KeyStorage", "SQLiteStorage", "SQLite", "CSQLite", "KeyNormalization", "BundleTrust",
-        "ExposureKeys", "GatewayTesting", .target(name: "PostgresStorage", condition: postgres),
+        "KeyStorage", "SQLiteDriver", "KeyNormalization",
+        .product(name: "GRDB", package: "GRDB.swift", condition: gateway),
+        .product(name: "GRDBSQLite", package: "GRDB.swift", condition: gateway), "BundleTrust",
+        "ExposureKeys", "GatewayTesting", .target(name: "PostgresDriver", condition: postgres),
       ],
       swiftSettings: strict),
     .testTarget(
@@ -483,7 +480,7 @@ let package = Package(
       dependencies: [
         "keyferry", "KeyTool", "KeyIntake", "KeyConversion", "KeyInspection", "KeyPeers", "KeyReceiving",
         "KeyPublishing", "GatewayServer", "GatewaySettings", "KeyferryClient", "KeyStorage",
-        "SQLiteStorage",
+        "SQLiteDriver",
         "PeerTransport", "BundleTrust", "ExposureKeys", "KeyFormats", "KeyNormalization", "PolicyFiles",
         "GatewayTesting", "GatewayDaemon", "TransparencyLog",
         .product(name: "Crypto", package: "swift-crypto"),
@@ -493,8 +490,8 @@ let package = Package(
       name: "SimulationTests",
       dependencies: [
         "GatewaySimulation", "GatewayServer", "KeyPeers", "KeyReceiving", "KeyPublishing", "KeyStorage",
-        "SQLiteStorage", "KeyIntake", "KeyNormalization", "KeyFormats", "BundleTrust", "ExposureKeys", "GatewayTesting",
-        .target(name: "PostgresStorage", condition: postgres),
+        "SQLiteDriver", "KeyIntake", "KeyNormalization", "KeyFormats", "BundleTrust", "ExposureKeys", "GatewayTesting",
+        .target(name: "PostgresDriver", condition: postgres),
       ],
       swiftSettings: strict),
     .testTarget(
@@ -504,7 +501,7 @@ let package = Package(
         "KeyPeers",
         "KeyReceiving",
         "KeyPublishing", "KeyFormats", "BundleTrust", "ExposureKeys", "GatewayTesting",
-        "PolicyFiles", "KeyNormalization", "KeyStorage", "SQLiteStorage", "TransparencyLog",
+        "PolicyFiles", "KeyNormalization", "KeyStorage", "SQLiteDriver", "TransparencyLog",
       ],
       swiftSettings: strict),
     // What the commands say about a report.

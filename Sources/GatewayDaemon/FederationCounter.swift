@@ -23,6 +23,8 @@ package struct FederationCounter: FederationDesk {
     _ settings: FederationGatewaySettings, of plan: GatewayPlan, ledger: Ledger,
     clock: @escaping @Sendable () -> Instant
   ) {
+    // A national back end waits.
+    let ledger = ledger.answering
     self.settings = settings
     self.clock = clock
     trust = HeldFederationTrust(settings.trust)

@@ -54,6 +54,8 @@ package struct Serving {
     answersOperators: Bool = true, publishing: Readiness? = nil,
     clock: @escaping @Sendable () -> Instant, onListening: @escaping @Sendable (_ address: String) -> Void
   ) throws {
+    // A phone waits.
+    let uploads = uploads.map { (sources: $0.sources, ledger: $0.ledger.answering) }
     self.publishing = publishing
     self.federation = federation
     self.callbacks = callbacks

@@ -4,10 +4,10 @@ internal import KeyIntake
 internal import KeyPublishing
 internal import KeyReceiving
 package import KeyStorage
-internal import SQLiteStorage
+internal import SQLiteDriver
 
 #if PostgreSQL
-  internal import PostgresStorage
+  internal import PostgresDriver
 #endif
 
 /// The stores that this program has. Nobody else names one.

@@ -119,6 +119,7 @@ package struct OperatorsPlan: Sendable {
   package var sources: [SourceSettings] { plan.sources }
   package var sourceNames: [String] { plan.sourceNames }
   package var ownOrigins: Set<String> { plan.ownOrigins }
+  package var retention: Retention { plan.retention }
   package var leftSeries: [String] { plan.leftSeries }
   package var uploads: [UploadSource] { plan.uploads }
   package var federationSources: [String] { plan.federationSources }

@@ -3,7 +3,7 @@ import Foundation
 import GatewayTesting
 import KeyPublishing
 import KeyStorage
-import SQLiteStorage
+import SQLiteDriver
 
 /// The disk of the machine: the store's file, the publication folder, and the copies that somebody has made of both.
 final class Disk {

@@ -65,24 +65,42 @@ package struct Rereading: Sendable {
   private func read(
     _ document: DocumentRecord, _ facts: DocumentFacts, _ bytes: [UInt8], _ state: any StoredState
   ) throws -> DocumentReading {
+    let reading = try KeptReading(of: document, bytes, from: source, ownOrigins: ownOrigins, in: state)
+    let summary = reading.summary
+    var newFacts = facts
+    newFacts.counts = summary.counts
+    newFacts.vouchedBy = summary.voucher
+    newFacts.reading = source.readingMark(ownOrigins: ownOrigins, at: document.arrived)
+    return DocumentReading(
+      reading.collector, newFacts,
+      discarded: DiscardedClaims(facts, admissible: summary.counts.new + summary.counts.held),
+      of: document.id, kept: try state.keptClaims(about: reading.keys), held: try state.held(of: document.id))
+  }
+}
+
+/// What the kept bytes of a document say, as at the time when it came.
+struct KeptReading {
+  /// Also those that are rejected now.
+  private(set) var keys: Set<TemporaryExposureKey> = []
+  private(set) var collector = ReadingCollector()
+  let summary: IntakeSummary
+
+  /// - Throws: why the document cannot be read, or why nobody stands behind it.
+  init(
+    of document: DocumentRecord, _ bytes: [UInt8], from source: SourceSettings, ownOrigins: Set<String>,
+    in state: any StoredState
+  ) throws {
     let time = document.arrived
     let arrival = source.arrival(of: document.name, kept: bytes, at: time, isVerified: true)
     let verified = try arrival.examine().verify()
-    // Also those that are rejected now.
     var keys: Set<TemporaryExposureKey> = []
     _ = try verified.decode { chunk, _ in
       for offset in 0..<chunk.keys.count { keys.insert(chunk.keys[offset].key) }
     }
     var collector = ReadingCollector()
     let intake = Intake(ownOrigins: ownOrigins, usualVolumes: try state.usualVolumes(before: time.day, of: source.name))
-    let summary = try intake.accept(verified, by: source.admissionPolicy(at: time), into: &collector)
-    var newFacts = facts
-    newFacts.counts = summary.counts
-    newFacts.vouchedBy = summary.voucher
-    newFacts.reading = source.readingMark(ownOrigins: ownOrigins, at: time)
-    return DocumentReading(
-      collector, newFacts, discarded: DiscardedClaims(facts, admissible: summary.counts.new + summary.counts.held),
-      of: document.id, kept: try state.keptClaims(about: keys), held: try state.held(of: document.id))
+    summary = try intake.accept(verified, by: source.admissionPolicy(at: time), into: &collector)
+    (self.keys, self.collector) = (keys, collector)
   }
 }
 
@@ -101,7 +119,7 @@ struct ReadingCollector: ClaimRecorder {
 }
 
 /// What the operator has discarded of a document. Its claims are in no table, and their number is.
-private struct DiscardedClaims {
+struct DiscardedClaims {
   private(set) var counts: [AdmissionReason: Int] = [:]
   /// Whether the policy admits as many claims as it did; otherwise nobody knows which are new and which were discarded.
   private let admitsAsMany: Bool
@@ -116,6 +134,8 @@ private struct DiscardedClaims {
     let before = facts.counts.new + facts.counts.known + facts.counts.held + counts.values.reduce(0, +)
     admitsAsMany = admissible == before
   }
+
+  var isAny: Bool { !counts.isEmpty }
 
   /// Whether claims of which nobody knows why they were not admitted are just those that were discarded.
   func are(_ claims: Set<StatedClaim>) -> Bool {

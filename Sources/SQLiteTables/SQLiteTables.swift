@@ -1,5 +1,5 @@
-internal import CSQLite
 internal import ExposureKeys
+internal import GRDBSQLite
 public import KeyTables
 
 /// Why a database cannot be written.

@@ -2,7 +2,7 @@ import ExposureKeys
 import Foundation
 import GatewayTesting
 import KeyStorage
-import SQLiteStorage
+import SQLiteDriver
 import Testing
 
 /// A store that is new beside series that are published: nobody writes into it before an operator says so.

@@ -2,7 +2,7 @@ import ExposureKeys
 import Foundation
 import GatewayTesting
 import KeyStorage
-import SQLiteStorage
+import SQLiteDriver
 import Testing
 
 /// `keyferry store`, `clock` and `status` of a store that something is wrong with, through the program.
@@ -81,6 +81,10 @@ import Testing
       let whole = try workshop.keyferry("store", "check")
       #expect(whole.status == 0 && whole.text == "the store is whole\n")
       try check(try workshop.keyferry("store", "check", "--json"), "store-check.schema.json", 0)
+      let deep = try workshop.keyferry("store", "check", "--deep")
+      #expect(deep.status == 0 && deep.text.hasPrefix(whole.text), "\(deep.text)")
+      #expect(deep.text.hasSuffix(" compared with the claims in the store\n"), "\(deep.text)")
+      try check(try workshop.keyferry("store", "check", "--deep", "--json"), "store-check.schema.json", 0)
       let copied = try workshop.keyferry("store", "backup", "-o", "copy.sqlite")
       #expect(copied.status == 0 && copied.errors == "keyferry: the store was copied to copy.sqlite\n")
       #expect(try workshop.keyferry("store", "backup", "-o", "copy.sqlite").status == 2)

@@ -7,7 +7,7 @@ import KeyFormats
 import KeyNormalization
 import KeyPublishing
 import KeyStorage
-import SQLiteStorage
+import SQLiteDriver
 import Testing
 
 /// Somebody, or a disk, writes over a store.

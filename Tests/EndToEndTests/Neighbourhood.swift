@@ -5,7 +5,7 @@ import GatewayTesting
 import KeyFormats
 import KeyNormalization
 import KeyStorage
-import SQLiteStorage
+import SQLiteDriver
 import Testing
 
 /// A folder with gateways in it, and the program that runs them.

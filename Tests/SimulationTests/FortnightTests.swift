@@ -9,7 +9,7 @@ import KeyPeers
 import KeyPublishing
 import KeyReceiving
 import KeyStorage
-import SQLiteStorage
+import SQLiteDriver
 import Synchronization
 import Testing
 
@@ -17,7 +17,7 @@ import Testing
 @testable import GatewaySimulation
 
 #if PostgreSQL
-  import PostgresStorage
+  import PostgresDriver
 #endif
 
 /// Fourteen days of a national gateway whose every published byte is known: `interop/fixtures/fortnight/digests.json` has the

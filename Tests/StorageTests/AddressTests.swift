@@ -2,7 +2,7 @@ import ExposureKeys
 import Foundation
 import GatewayTesting
 import KeyStorage
-import SQLiteStorage
+import SQLiteDriver
 import Synchronization
 import Testing
 
@@ -65,10 +65,10 @@ extension AddressTests {
     let sources = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../Sources").standardized
     let files = try #require(FileManager.default.enumerator(at: sources, includingPropertiesForKeys: nil))
     // The simulation and the testing library are no part of the program.
-    let others = ["/SQLiteStorage/", "/GatewaySimulation/", "/GatewayTesting/"]
+    let others = ["/SQLiteDriver/", "/GatewaySimulation/", "/GatewayTesting/"]
     let naming = try files.compactMap { $0 as? URL }.filter { file in
       guard file.pathExtension == "swift", !others.contains(where: file.path.contains) else { return false }
-      return try String(contentsOf: file, encoding: .utf8).contains("import SQLiteStorage")
+      return try String(contentsOf: file, encoding: .utf8).contains("import SQLiteDriver")
     }
     #expect(naming.map(\.lastPathComponent) == ["Stores.swift"])
   }

@@ -1,12 +1,12 @@
 import ExposureKeys
 import Foundation
+import GRDB
 import GatewayTesting
 import KeyNormalization
 import KeyStorage
-import SQLite
 import Testing
 
-@testable import SQLiteStorage
+@testable import SQLiteDriver
 
 /// What a round has to look at: the key data that a store notes with everything that changes about claims.
 @Suite("Stores: the agenda")

@@ -2,7 +2,7 @@ import ExposureKeys
 import GatewayTesting
 import KeyNormalization
 import KeyStorage
-import SQLiteStorage
+import SQLiteDriver
 import Testing
 
 @testable import BundleTrust

@@ -1,14 +1,14 @@
 import ExposureKeys
 import Foundation
+import GRDB
 import GatewayTesting
 import KeyNormalization
 import KeyStorage
-import SQLite
-import SQLiteStorage
+import SQLiteDriver
 import Testing
 
 #if PostgreSQL
-  import PostgresStorage
+  import PostgresDriver
 #endif
 
 /// The check finds damage by the database's own means, by the decoding of blocks, and by comparing tables.
@@ -48,7 +48,7 @@ struct DamageTests {
   ) async throws -> Result {
     let file = try DatabaseQueue(path: path)
     defer { try? file.close() }
-    return try await file.access(body)
+    return try await file.writeWithoutTransaction(body)
   }
 
   private static func damage(in folder: String) async throws -> [String] {
@@ -97,11 +97,11 @@ struct DamageTests {
       let path = try await Self.makeStore(in: folder)
       try await Self.change(path) { database in
         let row = try #require(try Row.fetchOne(database, sql: piece.query))
-        var bytes: [UInt8] = try row["bytes"]
+        var bytes: Data = row["bytes"]
         bytes[100] ^= 1
         try database.execute(
           sql: "UPDATE \(piece.rawValue) SET \(piece.column) = ? WHERE id = ?",
-          arguments: [bytes, try row["id"] as Int64])
+          arguments: [bytes, row["id"] as Int64])
       }
       try await Self.check(piece, try SQLiteStore(folder: folder, now: Times.now), advice: StorageFault.fileAdvice)
     }
@@ -153,7 +153,7 @@ struct DamageTests {
           let index = "name = 'documents_by_state'"
           let row = try #require(
             try Row.fetchOne(database, sql: "SELECT rootpage, sql FROM sqlite_master WHERE \(index)"))
-          let (root, sql): (Int64, String) = try (row["rootpage"], row["sql"])
+          let (root, sql): (Int64, String) = (row["rootpage"], row["sql"])
           try database.execute(sql: "PRAGMA writable_schema = ON; DELETE FROM sqlite_master WHERE \(index)")
           try database.execute(sql: "PRAGMA writable_schema = RESET")
           try database.execute(sql: "UPDATE documents SET state = 'quarantined' WHERE id = 7")

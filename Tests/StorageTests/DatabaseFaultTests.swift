@@ -7,7 +7,7 @@
   import Testing
 
   @testable import KeyStorage
-  @testable import PostgresStorage
+  @testable import PostgresDriver
 
   /// What can be wrong with a database, and what a gateway says of it.
   @Suite(

@@ -1,10 +1,10 @@
+import GRDB
 import GatewayTesting
 import KeyStorage
-import SQLite
 import Synchronization
 import Testing
 
-@testable import SQLiteStorage
+@testable import SQLiteDriver
 
 @Suite("SQLite store: durability")
 struct DurabilityTests {

@@ -1,10 +1,10 @@
-import CSQLite
 import ExposureKeys
 import Foundation
+import GRDB
+import GRDBSQLite
 import GatewayTesting
 import KeyStorage
-import SQLite
-import SQLiteStorage
+import SQLiteDriver
 import Testing
 
 /// What a process leaves behind that is killed while it makes a store is taken as nothing.
@@ -24,25 +24,28 @@ struct FirstStartTests {
     case .fileIsMade: _ = FileManager.default.createFile(atPath: file, contents: nil)
     case .pageIsHalfWritten:
       try copying(to: folder) { queue in
-        try queue.access { try $0.execute(sql: "PRAGMA journal_mode = DELETE; BEGIN; CREATE TABLE a (b)") }
+        try queue.inDatabase { try $0.execute(sql: "PRAGMA journal_mode = DELETE; BEGIN; CREATE TABLE a (b)") }
         // The page is in the file, and the journal still says that it was not there.
-        queue.access { #expect(sqlite3_db_cacheflush($0.sqliteConnection) == SQLITE_OK) }
+        queue.inDatabase { #expect(sqlite3_db_cacheflush($0.sqliteConnection) == SQLITE_OK) }
       }
       #expect(FileManager.default.fileExists(atPath: file + "-journal"))
     case .logIsChosen:
-      try copying(to: folder) { try $0.access { try $0.execute(sql: "PRAGMA journal_mode = WAL") } }
+      try copying(to: folder) { try $0.inDatabase { try $0.execute(sql: "PRAGMA journal_mode = WAL") } }
     }
   }
 
   /// Works on a database and copies its files while it is open: as they are after a kill.
   private static func copying(to folder: String, _ body: (DatabaseQueue) throws -> Void) throws {
     try withTemporaryFolder { workshop in
-      let queue = try DatabaseQueue(path: workshop.appending(path: SQLiteStore.fileName).path)
+      var configuration = Configuration()
+      configuration.allowsUnsafeTransactions = true
+      let queue = try DatabaseQueue(
+        path: workshop.appending(path: SQLiteStore.fileName).path, configuration: configuration)
       try body(queue)
       for name in try FileManager.default.contentsOfDirectory(atPath: workshop.path) {
         try FileManager.default.copyItem(atPath: workshop.path + "/" + name, toPath: folder + "/" + name)
       }
-      try? queue.access { try $0.execute(sql: "ROLLBACK") }
+      try? queue.inDatabase { try $0.execute(sql: "ROLLBACK") }
       try queue.close()
     }
   }
@@ -77,7 +80,7 @@ struct FirstStartTests {
         try await withFolder { folder in
           let file = folder + "/" + SQLiteStore.fileName
           let queue = try DatabaseQueue(path: file)
-          try await queue.access { try $0.execute(sql: statement) }
+          try await queue.writeWithoutTransaction { try $0.execute(sql: statement) }
           try queue.close()
           let bytes = try Data(contentsOf: URL(filePath: file))
           let fault = #expect(throws: StorageFault.self) {

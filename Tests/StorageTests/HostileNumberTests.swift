@@ -1,14 +1,14 @@
 import ExposureKeys
 import Foundation
+import GRDB
 import GatewayTesting
 import KeyNormalization
 import KeyStorage
-import SQLite
-import SQLiteStorage
+import SQLiteDriver
 import Testing
 
 #if PostgreSQL
-  @testable import PostgresStorage
+  @testable import PostgresDriver
 #endif
 
 /// A store's file is a file: whoever writes into it may write any number that its columns take.
@@ -34,7 +34,7 @@ struct HostileNumberTests {
         try await SQLiteTests.fill(store, seed: 3)
       }
       let file = try DatabaseQueue(path: folder + "/" + SQLiteStore.fileName)
-      try await file.access { database in
+      try await file.writeWithoutTransaction { database in
         try database.execute(sql: "PRAGMA ignore_check_constraints = ON; " + change)
       }
       try file.close()
@@ -55,9 +55,11 @@ struct HostileNumberTests {
 
   /// The columns of numbers that have rows.
   private func columns(of path: String) throws -> [(table: String, column: String)] {
-    let file = try DatabaseQueue(path: path, options: Database.Options(isReadOnly: true))
+    var configuration = Configuration()
+    configuration.readonly = true
+    let file = try DatabaseQueue(path: path, configuration: configuration)
     defer { try? file.close() }
-    return try file.access { database in
+    return try file.inDatabase { database in
       let rows = try Row.fetchAll(
         database,
         sql: """
@@ -66,7 +68,7 @@ struct HostileNumberTests {
           WHERE tables.schema = 'main' AND tables.strict AND columns.type = 'INTEGER' ORDER BY 1, 2
           """)
       return try rows.compactMap { row in
-        let (table, column): (String, String) = try (row["table"], row["column"])
+        let (table, column): (String, String) = (row["table"], row["column"])
         let isFull = try Bool.fetchOne(database, sql: "SELECT EXISTS (SELECT 1 FROM \(table))")
         return isFull == true ? (table, column) : nil
       }
@@ -78,7 +80,7 @@ struct HostileNumberTests {
     let file = try DatabaseQueue(path: path)
     defer { try? file.close() }
     do {
-      try file.access { database in
+      try file.inDatabase { database in
         try database.execute(sql: "PRAGMA ignore_check_constraints = ON; PRAGMA foreign_keys = OFF")
         // Of one row, since others may not have the same number.
         let last = "(SELECT max(\"\(column)\") FROM \(table))"
@@ -86,7 +88,7 @@ struct HostileNumberTests {
           sql: "UPDATE OR IGNORE \(table) SET \"\(column)\" = ? WHERE \"\(column)\" = \(last)", arguments: [number])
       }
       return true
-    } catch let error as DatabaseError where error.resultCode == .constraint {
+    } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT {
       return false
     }
   }

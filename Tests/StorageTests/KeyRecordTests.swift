@@ -3,7 +3,7 @@ import Foundation
 import GatewayTesting
 import KeyNormalization
 import KeyStorage
-import SQLiteStorage
+import SQLiteDriver
 import Testing
 
 @Suite("Stores: everything about one key")

@@ -5,7 +5,7 @@ import Synchronization
 import Testing
 
 #if PostgreSQL
-  @testable import PostgresStorage
+  @testable import PostgresDriver
 #endif
 
 @Suite("Leases: who does what of those that share a store")

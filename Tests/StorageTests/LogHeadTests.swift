@@ -4,7 +4,7 @@ import KeyStorage
 import Testing
 
 #if PostgreSQL
-  @testable import PostgresStorage
+  @testable import PostgresDriver
 #endif
 
 @Suite("What a store keeps of a public log goes forward alone")

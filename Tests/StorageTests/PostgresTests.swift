@@ -1,15 +1,15 @@
 #if PostgreSQL
   import ExposureKeys
   import Foundation
-  import SQLite
+  import GRDB
   import GatewayTesting
   import KeyNormalization
-  import SQLiteStorage
+  import SQLiteDriver
   import Synchronization
   import Testing
 
   @testable import KeyStorage
-  @testable import PostgresStorage
+  @testable import PostgresDriver
 
   @Suite("PostgreSQL: connection strings")
   struct ConnectionWordsTests {

@@ -1,15 +1,15 @@
 import ExposureKeys
 import Foundation
+import GRDB
 import GatewayTesting
 import KeyNormalization
-import SQLite
 import Testing
 
 @testable import KeyStorage
-@testable import SQLiteStorage
+@testable import SQLiteDriver
 
 #if PostgreSQL
-  import PostgresStorage
+  import PostgresDriver
 #endif
 
 /// Whether uploads can be recorded, before one is, and what they are answered with where they cannot.
@@ -95,7 +95,7 @@ import Testing
 
   private func drop(_ tables: [Substring], in folder: String) throws {
     let file = try DatabaseQueue(path: folder + "/" + SQLiteStore.fileName)
-    try file.access { database in
+    try file.inDatabase { database in
       try database.execute(sql: "PRAGMA foreign_keys = OFF")
       for table in tables { try database.execute(sql: "DROP TABLE \"\(table)\"") }
     }
@@ -105,7 +105,7 @@ import Testing
   private func tableNames(in folder: String) throws -> [String] {
     let file = try DatabaseQueue(path: folder + "/" + SQLiteStore.fileName)
     defer { try? file.close() }
-    return try file.access {
+    return try file.inDatabase {
       try String.fetchAll($0, sql: "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'")
     }
   }

@@ -1,11 +1,11 @@
 import Dispatch
 import ExposureKeys
 import Foundation
+import GRDB
 import GatewayTesting
 import KeyNormalization
 import KeyStorage
-import SQLite
-import SQLiteStorage
+import SQLiteDriver
 import Testing
 
 @Suite("SQLite store")
@@ -142,7 +142,7 @@ struct SQLiteTests {
       _ = try await store?.write { try $0.record(batch, of: try $0.document("a"), at: Times.now) }
       store = nil
       let raw = try DatabaseQueue(path: file.path)
-      try await raw.access { try $0.execute(sql: "PRAGMA wal_checkpoint(TRUNCATE)") }
+      try await raw.writeWithoutTransaction { try $0.execute(sql: "PRAGMA wal_checkpoint(TRUNCATE)") }
       try raw.close()
       var bytes = try Data(contentsOf: file)
       // Everything behind the schema and the small tables.
@@ -320,12 +320,15 @@ struct SQLiteTests {
       let raw = try DatabaseQueue(path: folder + "/" + SQLiteStore.fileName)
       func isAccepted(_ sql: String) async throws -> Bool {
         do {
-          try await raw.access { try $0.execute(sql: "BEGIN IMMEDIATE; \(sql)") }
-          try await raw.access { try $0.execute(sql: "ROLLBACK") }
+          try await raw.writeWithoutTransaction { database in
+            try database.inTransaction(.immediate) {
+              try database.execute(sql: sql)
+              return .rollback
+            }
+          }
           return true
         } catch let error as DatabaseError {
-          #expect(error.resultCode == .constraint, "\(sql): \(error)")
-          try await raw.access { try $0.execute(sql: "ROLLBACK") }
+          #expect(error.resultCode == .SQLITE_CONSTRAINT, "\(sql): \(error)")
           return false
         }
       }

@@ -1,14 +1,14 @@
 import Foundation
+import GRDB
 import KeyStorage
-import SQLite
-import SQLiteStorage
+import SQLiteDriver
 import Testing
 
 @Suite("SQLite: tables that somebody has changed")
 struct SchemaCheckTests {
   private func change(_ folder: String, _ sql: String) throws {
     let file = try DatabaseQueue(path: folder + "/" + SQLiteStore.fileName)
-    try file.access { try $0.execute(sql: "PRAGMA foreign_keys = OFF; " + sql) }
+    try file.inDatabase { try $0.execute(sql: "PRAGMA foreign_keys = OFF; " + sql) }
     try file.close()
   }
 

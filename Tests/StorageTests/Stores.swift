@@ -3,13 +3,13 @@ import Foundation
 import GatewayTesting
 import KeyNormalization
 import KeyStorage
-import SQLiteStorage
+import SQLiteDriver
 import Testing
 
 @testable import BundleTrust
 
 #if PostgreSQL
-  import PostgresStorage
+  import PostgresDriver
 #endif
 
 /// The implementations that keep the contract.

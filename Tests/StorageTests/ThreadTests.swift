@@ -2,7 +2,7 @@ import Dispatch
 import Foundation
 import GatewayTesting
 import KeyStorage
-import SQLiteStorage
+import SQLiteDriver
 import Synchronization
 import Testing
 

@@ -2,7 +2,7 @@ import ExposureKeys
 import GatewayTesting
 import KeyNormalization
 import KeyStorage
-import SQLiteStorage
+import SQLiteDriver
 import Testing
 
 @Suite("Stores: transactions")

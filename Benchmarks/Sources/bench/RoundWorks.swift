@@ -4,7 +4,7 @@ import Foundation
 import KeyNormalization
 import KeyPublishing
 import KeyStorage
-import SQLiteStorage
+import SQLiteDriver
 
 /// What a store of many claims is asked beside recording: rounds of publishing, one key, and to be opened. Five series have released
 /// what there is; the program `rounds` does the same with as many claims as one says.

@@ -6,7 +6,7 @@ import GRDB
 import GatewayTesting
 import KeyNormalization
 import KeyStorage
-import SQLiteStorage
+import SQLiteDriver
 
 /// Claims recorded into the embedded store and read back. A batch has as many keys as a file of a large country.
 ///

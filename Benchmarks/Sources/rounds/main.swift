@@ -6,8 +6,8 @@ import GatewayTesting
 import KeyNormalization
 import KeyPublishing
 import KeyStorage
-import PostgresStorage
-import SQLiteStorage
+import PostgresDriver
+import SQLiteDriver
 
 // What a large store takes: `rounds CLAIMS [SERIES] [postgresql]`, 1,000,000 and 5 by default, with the store in a file or in a
 // PostgreSQL server of its own. It fills a store of random claims in batches

@@ -12,8 +12,10 @@ final class MemoryLeases: LeaseOffice {
   }
 
   private let rows = Mutex<[Duty: Row]>([:])
-  /// Where duties are taken and bodies write, one after the other.
-  private let turns = DispatchQueue(label: "keyferry.memory.leases")
+  /// Has the turn: whoever takes duties, or a body that writes. A body stays on the thread of its database.
+  private let turn = DispatchSemaphore(value: 1)
+  /// Where whoever takes duties waits for the turn.
+  private let waiting = DispatchQueue(label: "keyferry.memory.leases")
   private let clock: @Sendable () -> Duration
   private let time: (@Sendable () -> Instant)?
   /// Which replicas are to have no work.
@@ -30,16 +32,16 @@ final class MemoryLeases: LeaseOffice {
   ///
   /// - Throws: ``StorageFault``: `fenced`; what the body throws.
   func whileNoneIsTaken<Result>(_ leases: [Lease], _ body: () throws -> Result) throws -> Result {
-    try turns.sync {
-      try rows.withLock { rows in
-        for lease in leases {
-          guard let row = rows[lease.duty], row.number == lease.number, row.holder == lease.holder else {
-            throw StorageFault.fenced(lease)
-          }
+    turn.wait()
+    defer { turn.signal() }
+    try rows.withLock { rows in
+      for lease in leases {
+        guard let row = rows[lease.duty], row.number == lease.number, row.holder == lease.holder else {
+          throw StorageFault.fenced(lease)
         }
       }
-      return try body()
     }
+    return try body()
   }
 
   func table() async throws -> LeaseTable {
@@ -53,7 +55,9 @@ final class MemoryLeases: LeaseOffice {
   func take(_ duties: [Duty], as holder: ReplicaName, for time: Duration) async throws -> [Lease] {
     let deadline = Lease.deadline(askedAt: .now, for: time)
     return await withCheckedContinuation { continuation in
-      turns.async {
+      waiting.async {
+        self.turn.wait()
+        defer { self.turn.signal() }
         let now = self.clock()
         let taken = self.rows.withLock { rows in
           duties.compactMap { duty -> Lease? in

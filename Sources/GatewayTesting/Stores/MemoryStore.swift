@@ -1,7 +1,7 @@
 internal import Dispatch
 package import ExposureKeys
 package import KeyStorage
-internal import SQLiteStorage
+internal import SQLiteDriver
 
 /// A store in memory that replicas can share: SQLite's tables, and leases of its own.
 package final class MemoryStore: Store {

@@ -20,6 +20,8 @@ package protocol Store: Sendable {
   var place: String { get }
   /// How replicas share the work; `nil` where a store has one owner, who does it all.
   var leases: (any LeaseOffice)? { get }
+  /// Whether its database answers; `nil` where it runs in this process.
+  var pulse: (any StorePulse)? { get }
 
   /// Runs `body` on one state of the store, which does not change meanwhile.
   func read<Result: Sendable>(_ body: @escaping @Sendable (any StoredState) throws -> Result) async throws -> Result
@@ -56,6 +58,7 @@ package protocol Store: Sendable {
 extension Store {
   package var place: String { "memory" }
   package var leases: (any LeaseOffice)? { nil }
+  package var pulse: (any StorePulse)? { nil }
 
   package func copy(to path: String) async throws {
     throw StorageFault(.unsupported, "this store cannot be copied into a file")

@@ -29,6 +29,12 @@ package struct Ledger: Sendable {
   /// The same ledger for work under leases: once another replica has taken one of them, nothing is written.
   package func under(_ leases: [Lease]) -> Ledger { Ledger(store, listeners: listeners, under: leases) }
 
+  /// The same ledger for whoever has somebody waiting: while the database is away it fails within two seconds.
+  package var answering: Ledger {
+    guard let pulse = store.pulse else { return self }
+    return Ledger(AnsweringStore(store, pulse: pulse), listeners: listeners, under: fence)
+  }
+
   /// Runs `body` on one state of the store, which does not change meanwhile; see ``Store/read(_:)``.
   package func read<Result: Sendable>(
     _ body: @escaping @Sendable (any StoredState) throws -> Result

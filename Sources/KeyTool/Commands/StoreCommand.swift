@@ -26,13 +26,19 @@ struct StoreCommand: AsyncParsableCommand {
         It works beside a gateway that runs. It runs the database's own check, reads every row and every block of claims, and \
         compares the manifests in the publication folder or the bucket with the store: either may come from an older copy.
 
+        With --deep it also reads each kept document again and compares what the document says with the claims in the store, so         that it finds a row that somebody has changed. It says how many documents it could not compare: those whose bytes are not         kept any more (retention.evidence), and those that another policy has read. It compares no uploads, because Keyferry keeps         no bytes of them.
+
         The exit code is 1 when they differ, when they cannot be read, or when something is damaged. If the store is damaged, \
         stop the gateway and run keyferry store restore: it puts the last copy in the store's place and keeps the damaged file. \
         The gateway then reads from the publication folder what went out since the copy.
 
         Examples:
           keyferry store check --config gateway.yaml
+          keyferry store check --deep --config gateway.yaml
         """)
+
+    @Flag(help: "Also compare the claims with the kept documents.")
+    var deep = false
 
     @OptionGroup var gateway: GatewayOptions
 
@@ -45,17 +51,37 @@ struct StoreCommand: AsyncParsableCommand {
       let plan = try gateway.operatorsPlan()
       let (damage, advice) = try await damage(of: plan)
       let comparison = damage.isEmpty ? try await comparison(of: plan) : Comparison()
+      let documents = deep && damage.isEmpty ? try await documents(of: plan) : nil
       if json {
-        try Console.document(line: try JSONText.render(Report(damage: damage, comparison)))
+        try Console.document(line: try JSONText.render(Report(damage: damage, comparison, documents)))
       } else {
         for line in damage { try Console.result(line: printableText(line, limit: lineLimit)) }
         if damage.isEmpty { try Console.result(line: "the store is whole") }
-        for line in comparison.differences + comparison.gaps {
-          try Console.result(line: printableText(line, limit: lineLimit))
-        }
+        let lines = comparison.differences + comparison.gaps + (documents.map(Self.text) ?? [])
+        for line in lines { try Console.result(line: printableText(line, limit: lineLimit)) }
       }
       if let advice { Console.hint(advice) }
-      try exit(damage.isEmpty && comparison.isWhole ? .done : .rejected)
+      let isWhole = damage.isEmpty && comparison.isWhole && documents?.faults.isEmpty ?? true
+      if damage.isEmpty, let documents, !documents.faults.isEmpty {
+        Console.hint(plan.store.database == nil ? StorageFault.fileAdvice : StorageFault.databaseAdvice)
+      }
+      try exit(isWhole ? .done : .rejected)
+    }
+
+    /// What the kept documents say, beside the claims in the store.
+    private func documents(of plan: OperatorsPlan) async throws -> KeptDocumentCheck.Findings {
+      let check = KeptDocumentCheck(
+        of: plan.sources, ownOrigins: plan.ownOrigins, missingAfter: plan.retention.keysEnd(at: gateway.clock()))
+      return try await check.run(in: try await gateway.ledger(plan, as: .reader))
+    }
+
+    private static func text(_ documents: KeptDocumentCheck.Findings) -> [String] {
+      let left = [
+        (documents.notKept, "bytes not kept"), (documents.readByOtherPolicy, "read by another policy"),
+        (documents.refused, "cannot be read or trusted any more"),
+      ].filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }
+      let compared = "\(counted(documents.compared, "kept document")) compared with the claims in the store"
+      return documents.faults + [left.isEmpty ? compared : "\(compared); not compared: \(left.joined(separator: ", "))"]
     }
 
     /// What is published, beside what the store knows.
@@ -111,10 +137,24 @@ struct StoreCommand: AsyncParsableCommand {
       let damage: [String]
       let publication: [String]
       let notCompared: [String]
+      let documents: Documents?
 
-      init(damage: [String], _ comparison: Comparison) {
+      struct Documents: Encodable {
+        let faults: [String]
+        let compared: Int
+        let notKept: Int
+        let readByOtherPolicy: Int
+        let refused: Int
+      }
+
+      init(damage: [String], _ comparison: Comparison, _ documents: KeptDocumentCheck.Findings?) {
         self.damage = damage
         (publication, notCompared) = (comparison.differences, comparison.gaps)
+        self.documents = documents.map {
+          Documents(
+            faults: $0.faults, compared: $0.compared, notKept: $0.notKept, readByOtherPolicy: $0.readByOtherPolicy,
+            refused: $0.refused)
+        }
       }
     }
   }

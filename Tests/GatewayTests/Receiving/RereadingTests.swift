@@ -107,6 +107,64 @@ import Testing
     }
   }
 
+  @Test func keptDocumentsAreComparedWithTheClaims() async throws {
+    try await withFolder { folder in
+      var server = try IndexServer()
+      try server.publish(keys(60, seed: 1), as: "a.zip")
+      try server.publish(keys(40, seed: 2), as: "b.zip")
+      let receiver = Receiver(folder: folder)
+      let settings = server.settings()
+      _ = try await receiver.pull(settings, server.peer)
+      func findings(
+        _ settings: SourceSettings, missingAfter oldest: Int64 = 0
+      ) async throws -> KeptDocumentCheck.Findings {
+        try await KeptDocumentCheck(
+          of: [settings], ownOrigins: [], missingAfter: Instant(secondsSince1970: oldest)
+        ).run(in: receiver.ledger)
+      }
+      let whole = try await findings(settings)
+      #expect(whole.faults == [] && whole.compared == 2 && whole.notKept == 0)
+      #expect(try await findings(Self.strict(settings)).readByOtherPolicy == 2)
+      var untrusted = settings
+      untrusted.trust = .ring(try IndexServer(keyID: "999").ring)
+      let refused = try await findings(untrusted)
+      #expect(refused.faults == [] && refused.refused == 2)
+
+      // A key that was erased is not missed, though the bytes are still there.
+      let document = try #require(try await receiver.documents().first { $0.name == "a.zip" })
+      let claims = try await receiver.claims().sorted(by: StatedClaim.precedes)
+      let kept = try await receiver.ledger.read { try $0.keptClaims(about: Set(claims.map(\.subject.key))) }
+      let ours = kept.filter { $0.document == document.id }.map(\.claim).sorted(by: StatedClaim.precedes)
+      let (erased, claim) = (ours[0], ours[1])
+      let facts = try #require(document.facts)
+      let digest = ExportDigests(of: erased.subject.key.bytes).hexadecimal
+      _ = try await receiver.ledger.erased(erased.subject.key, digest: digest, by: Self.word, at: receiver.now) { _ in
+        []
+      }
+      #expect(try await findings(settings) == whole)
+
+      // Somebody has changed the origin of a row.
+      let changed = StatedClaim(
+        subject: claim.subject, statement: claim.statement, origin: claim.origin == "XX" ? "YY" : "XX",
+        visited: claim.visited, source: claim.source)
+      try await receiver.ledger.reread(settings.name, by: Self.word, at: receiver.now) { _, replacer in
+        var change = ReadingChange()
+        (change.removed, change.added) = ([claim], [changed])
+        try replacer.replace(document, change, from: document.arrived) { _ in facts }
+      }
+      let found = try await findings(settings)
+      #expect(
+        found.faults == [
+          "us/a.zip: a claim in the store that the document does not make, a claim of the document that the store lacks"
+        ])
+      #expect(found.compared == 2)
+      // What has expired is not missed.
+      #expect(
+        try await findings(settings, missingAfter: .max).faults
+          == ["us/a.zip: a claim in the store that the document does not make"])
+    }
+  }
+
   @Test func checkTellsWhatWasReadOtherwise() async throws {
     try await withFolder { folder in
       var server = try IndexServer()

@@ -1,7 +1,7 @@
 import ExposureKeys
+import GRDB
 import KeyNormalization
 import KeyStorage
-import SQLite
 
 /// One transaction of the database, for the time of its body.
 final class SQLiteTransaction: ClaimTables {
@@ -30,12 +30,12 @@ final class SQLiteTransaction: ClaimTables {
   /// - Parameter filters: `nil` for who only reads.
   init(
     _ database: Database, names: Names, filters: [Int32: RunFilters]? = nil,
-    expiredAtOnce: Int = StoreTuning.expiredAtOnce, smallBatch: Int = RunTiers.smallBatch
+    expiredAtOnce: Int = StoreTuning.expiredAtOnce, smallBatch: Int = RunTiers.smallBatch, isTransaction: Bool = true
   ) {
     self.smallBatch = smallBatch
     self.expiredAtOnce = expiredAtOnce
     self.database = database
-    sql = SQLiteSession(database)
+    sql = SQLiteSession(database, isTransaction: isTransaction)
     self.names = names
     self.filters = filters
     releaseNames = ReleaseNames(sql)
@@ -43,14 +43,15 @@ final class SQLiteTransaction: ClaimTables {
 
   func claimRuns() throws -> ClaimRuns {
     if let runs { return runs }
-    let read = try ClaimRuns(try SQLiteSegments(database), filters: filters)
+    let read = try ClaimRuns(try SQLiteSegments(database, sql), filters: filters)
     runs = read
     return read
   }
 
   func releaseRuns(of series: Int64) throws -> ClaimRuns {
     if let known = releases[series] { return known }
-    let read = try ClaimRuns(try SQLiteSegments(database, .released(series: series)), filters: isWriting ? [:] : nil)
+    let read = try ClaimRuns(
+      try SQLiteSegments(database, sql, .released(series: series)), filters: isWriting ? [:] : nil)
     releases[series] = read
     return read
   }

@@ -1,18 +1,23 @@
 import ExposureKeys
+import GRDB
 import KeyStorage
-import SQLite
 
 /// The agenda as rows of SQLite: pieces of key data, by the hour and the event for which they are noted.
 struct SQLiteAgenda {
   private let database: Database
+  private let sql: SQLiteSession
 
-  init(_ database: Database) { self.database = database }
+  /// - Parameter isTransaction: as that of ``SQLiteSession``.
+  init(_ database: Database, isTransaction: Bool = true) {
+    self.database = database
+    sql = SQLiteSession(database, isTransaction: isTransaction)
+  }
 
   // MARK: Noting
 
   /// Also where routine events are gone.
   func lastEvent() throws -> EventID {
-    let last = try Int64.fetchOne(database, sql: "SELECT seq FROM sqlite_sequence WHERE name = 'events'")
+    let last: Int64? = try sql.value("SELECT seq FROM sqlite_sequence WHERE name = 'events'")
     return EventID(rawValue: last ?? 0)
   }
 
@@ -59,17 +64,17 @@ struct SQLiteAgenda {
     statement.bind(event.rawValue, at: 2)
     statement.bind(Int64(keys.count), at: 3)
     statement.bind(Int64(isSmall ? 1 : 0), at: 4)
-    try statement.bind(bytes: AgendaPiece.encode(keys), at: 5) { _ = try statement.run() }
+    try statement.bind(bytes: AgendaPiece.encode(keys), at: 5) { try statement.run() }
   }
 
   private func remove(_ number: Int64) throws {
-    try database.cachedStatement(sql: "DELETE FROM agenda WHERE id = ?").execute(arguments: [number])
+    try sql.run("DELETE FROM agenda WHERE id = $1", number)
   }
 
   // MARK: Reading
 
   func floor() throws -> AgendaFloor {
-    guard let row = try Row.fetchOne(database, sql: "SELECT event, hour FROM agenda_floor") else {
+    guard let row = try sql.row("SELECT event, hour FROM agenda_floor") else {
       throw StorageFault(.corrupt, "agenda: how far it was forgotten is not there")
     }
     return try AgendaFloor(event: EventID(rawValue: row["event"]), hour: row["hour"])
@@ -81,17 +86,18 @@ struct SQLiteAgenda {
   ) throws -> [TemporaryExposureKey]? {
     guard try floor().knows(after: event, endingIn: hours) else { return nil }
     let conditions = [
-      ("event > ? AND hour <= ?", [event.rawValue, hours.upperBound]),
-      ("hour BETWEEN ? AND ? AND event <= ?", [hours.lowerBound, hours.upperBound, event.rawValue]),
+      ("event > $1 AND hour <= $2", [event.rawValue, hours.upperBound]),
+      ("hour BETWEEN $1 AND $2 AND event <= $3", [hours.lowerBound, hours.upperBound, event.rawValue]),
     ]
     var keys: [TemporaryExposureKey] = []
     for (condition, arguments) in conditions {
-      let count = try Int.fetchOne(
-        database, sql: "SELECT ifnull(sum(count), 0) FROM agenda WHERE \(condition)",
-        arguments: StatementArguments(arguments))
+      let sum = try sql.rows(
+        "SELECT ifnull(sum(count), 0) FROM agenda WHERE \(condition)", with: arguments.map(\.sqlValue))
+      let count: Int? = try sum.first.map { try $0[0] }
       guard let count, keys.count + count <= limit else { return nil }
       keys.reserveCapacity(keys.count + count)
-      let statement = try RawStatement(database, "SELECT keys, id FROM agenda WHERE \(condition)")
+      let statement = try RawStatement(
+        database, SQLiteSession.numbered("SELECT keys, id FROM agenda WHERE \(condition)"))
       defer { statement.reset() }
       for (index, argument) in arguments.enumerated() { statement.bind(argument, at: Int32(index + 1)) }
       while try statement.step() { try decode(statement, at: 0, into: &keys) }
@@ -145,15 +151,11 @@ struct SQLiteAgenda {
 
   /// How much key data lies below one floor and not below an earlier one; `StoreTuning.mostForgottenKeys` is that much or more.
   private func count(below floor: AgendaFloor, butNotBelow known: AgendaFloor) throws -> Int {
-    let count = try Int64.fetchOne(
-      database,
-      sql: """
-        SELECT ifnull(sum(min(max(count, 0), \(AgendaPiece.mostKeys))), 0) FROM agenda
-        WHERE event <= :event AND hour <= :hour AND NOT (event <= :knownEvent AND hour <= :knownHour)
-        """,
-      arguments: [
-        "event": floor.event.rawValue, "hour": floor.hour, "knownEvent": known.event.rawValue, "knownHour": known.hour,
-      ])
+    let count: Int64? = try sql.value(
+      """
+      SELECT ifnull(sum(min(max(count, 0), \(AgendaPiece.mostKeys))), 0) FROM agenda
+      WHERE event <= $1 AND hour <= $2 AND NOT (event <= $3 AND hour <= $4)
+      """, floor.event.rawValue, floor.hour, known.event.rawValue, known.hour)
     return min(Int(clamping: count ?? 0), StoreTuning.mostForgottenKeys)
   }
 
@@ -178,15 +180,13 @@ struct SQLiteAgenda {
   private static let leastWork = 64
 
   func setFloor(_ floor: AgendaFloor) throws {
-    try database.execute(
-      sql: "INSERT OR REPLACE INTO agenda_floor (id, event, hour) VALUES (1, ?, ?)",
-      arguments: [floor.event.rawValue, floor.hour])
+    try sql.run(
+      "INSERT OR REPLACE INTO agenda_floor (id, event, hour) VALUES (1, $1, $2)", floor.event.rawValue, floor.hour)
   }
 
   /// Hours of which all claims have expired.
   func expire(endingBy end: Int64) throws {
-    try database.execute(
-      sql: "DELETE FROM agenda WHERE hour BETWEEN ? AND ?", arguments: [AgendaHour.now + 1, end / 3600])
+    try sql.run("DELETE FROM agenda WHERE hour BETWEEN $1 AND $2", AgendaHour.now + 1, end / 3600)
   }
 
   /// Reads all of it: a key is noted for hours that nobody remembers.
@@ -208,7 +208,7 @@ struct SQLiteAgenda {
       let change = try RawStatement(database, "UPDATE agenda SET keys = ?1, count = ?2 WHERE id = ?3")
       change.bind(Int64(keys.count), at: 2)
       change.bind(number, at: 3)
-      try change.bind(bytes: AgendaPiece.encode(keys[...]), at: 1) { _ = try change.run() }
+      try change.bind(bytes: AgendaPiece.encode(keys[...]), at: 1) { try change.run() }
     }
   }
 }

@@ -1,28 +1,50 @@
-import CSQLite
 import ExposureKeys
+import GRDB
+import GRDBSQLite
 import KeyStorage
-import SQLite
 
 /// A transaction of SQLite for the tables of the store.
 final class SQLiteSession: SQLSession {
   private let database: Database
+  private let isTransaction: Bool
+  /// Statements that somebody steps through: whoever asks the same meanwhile gets another one.
+  private var taken: Set<String> = []
 
-  init(_ database: Database) { self.database = database }
+  /// - Parameter isTransaction: `false` for whoever looks at a file that may be damaged, which ends a transaction.
+  init(_ database: Database, isTransaction: Bool = true) {
+    self.database = database
+    self.isTransaction = isTransaction
+  }
 
   var dialect: SQLDialect { .sqlite }
 
   func run(_ sql: String, with values: [SQLValue]) throws -> Int {
-    try database.execute(sql: Self.numbered(sql), arguments: Self.arguments(values))
-    return database.changesCount
+    try withStatement(sql, values) { statement in
+      try statement.run()
+      return database.changesCount
+    }
   }
 
   func each(_ sql: String, with values: [SQLValue], _ body: (SQLRow) throws -> Void) throws {
-    var columns: SQLColumns?
-    try Row.forEach(database, sql: Self.numbered(sql), arguments: Self.arguments(values)) { row in
-      let known = columns ?? SQLColumns(row.columnNames)
-      columns = known
-      try body(SQLRow(known, try row.values.map(StoredValue.init)))
+    try withStatement(sql, values) { statement in
+      let columns = statement.columns
+      while try statement.step() { try body(SQLRow(columns, try statement.values())) }
     }
+  }
+
+  private func withStatement<Result>(
+    _ sql: String, _ values: [SQLValue], _ body: (RawStatement) throws -> Result
+  ) throws -> Result {
+    // Some errors end a transaction, and a body may have caught one. What it does then would stand alone.
+    guard !isTransaction || database.isInsideTransaction else {
+      throw DatabaseError(resultCode: .SQLITE_ABORT, message: "the transaction was rolled back by an error before")
+    }
+    let isFree = taken.insert(sql).inserted
+    defer { if isFree { taken.remove(sql) } }
+    let statement = try RawStatement(database, Self.numbered(sql), isKept: isFree)
+    defer { statement.letGo() }
+    try statement.bind(values)
+    return try body(statement)
   }
 
   func lastNumbers() throws -> [String: Int64] {
@@ -88,9 +110,7 @@ final class SQLiteSession: SQLSession {
 
   private func require(_ code: Int32) throws {
     guard code != SQLITE_OK else { return }
-    throw DatabaseError(
-      resultCode: ResultCode(rawValue: code),
-      message: sqlite3_errmsg(database.sqliteConnection).map { String(cString: $0) })
+    throw database.error(code)
   }
 
   /// SQLite takes `$1` for a *name*, and gives names numbers in the order in which they first stand: `$2 … $1` would swap two
@@ -104,32 +124,5 @@ final class SQLiteSession: SQLSession {
       text.append(byte == UInt8(ascii: "$") && !isQuoted ? UInt8(ascii: "?") : byte)
     }
     return String(decoding: text, as: UTF8.self)
-  }
-
-  private static func arguments(_ values: [SQLValue]) -> StatementArguments {
-    StatementArguments(
-      values.map { value -> DatabaseValue in
-        switch value {
-        case .int(let number): number.databaseValue
-        case .text(let text): text.databaseValue
-        case .bytes(let bytes): bytes.databaseValue
-        }
-      })
-  }
-}
-
-extension StoredValue {
-  fileprivate init(_ value: DatabaseValue) throws {
-    switch value {
-    case .null: self = .none
-    case .int64(let number): self = .number(number)
-    case .double(let number):
-      guard let whole = Int64(exactly: number) else {
-        throw StorageFault(.corrupt, "the database: a number is \(number), and no store writes one that is not whole")
-      }
-      self = .number(whole)
-    case .string(let text): self = .text(text)
-    case .blob(let bytes): self = .bytes(bytes)
-    }
   }
 }

@@ -1,5 +1,5 @@
+import GRDB
 import KeyStorage
-import SQLite
 
 /// The tables in a file: those of ``StoreSchema``. They are made in one transaction, all or none.
 enum Schema {
@@ -18,13 +18,15 @@ enum Schema {
   }
 
   static func standing(of database: Database) throws -> Standing {
-    let application = try Int32.fetchOne(database, sql: "PRAGMA application_id")
+    let sql = SQLiteSession(database, isTransaction: false)
+    let application: Int32? = try sql.value("PRAGMA application_id")
     guard application == applicationID else {
-      let tables = try Int.fetchOne(
-        database, sql: "SELECT count(*) FROM sqlite_master WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'")
+      let tables: Int? = try sql.value(
+        "SELECT count(*) FROM sqlite_master WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'")
       return application == 0 && tables == 0 ? .nothing : .foreign
     }
-    let version = try Int64.fetchOne(database, sql: "PRAGMA user_version") ?? 0
+    let stated: Int64? = try sql.value("PRAGMA user_version")
+    let version = stated ?? 0
     return version == StoreSchema.version ? .current : version < StoreSchema.version ? .earlier : .later
   }
 
@@ -32,6 +34,14 @@ enum Schema {
   static func make(in database: Database) throws {
     try database.execute(sql: StoreSchema.script(for: .sqlite) + "\n" + triggers)
     try database.execute(sql: "PRAGMA application_id = \(applicationID); PRAGMA user_version = \(StoreSchema.version)")
+  }
+
+  /// Makes the tables in memory, for whoever compares.
+  static func inMemory<Result>(_ body: (SQLiteSession) throws -> Result) throws -> Result {
+    try DatabaseQueue().inDatabase { database in
+      try make(in: database)
+      return try body(SQLiteSession(database, isTransaction: false))
+    }
   }
 
   /// What was signed of a public log only goes forward: no size of it has two checkpoints, whoever writes.

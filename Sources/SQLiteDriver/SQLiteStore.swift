@@ -1,10 +1,10 @@
 import CPartialFiles
-import CSQLite
 package import ExposureKeys
 import FoundationEssentials
+import GRDB
+import GRDBSQLite
 import Glibc
 package import KeyStorage
-import SQLite
 import Synchronization
 
 /// The embedded store: one SQLite file, `keyferry.sqlite`, in a folder of its own.
@@ -69,7 +69,8 @@ package final class SQLiteStore: Store {
         ? try StoreLock(path: folder + "/" + Self.lockName, command: command, now: now) : nil
       defer { withExtendedLifetime(makingLock) {} }
       let isNew = !isReadOnly && access(path, F_OK) != 0
-      pool = try DatabasePool(path: path, options: .store(isReadOnly: isReadOnly, pageLimit: pageLimit))
+      pool = try DatabasePool(path: path, configuration: .store(isReadOnly: isReadOnly, pageLimit: pageLimit))
+      if !isReadOnly { try pool.writeWithoutTransaction(Self.keepLog) }
       if isNew { try Self.closeToOthers(path) }
       if !isReadOnly {
         try pool.write { if try Schema.standing(of: $0) == .nothing { try Schema.make(in: $0) } }
@@ -98,7 +99,9 @@ package final class SQLiteStore: Store {
   ///
   /// - Throws: ``StorageFault`` `corrupt`.
   private static func refuseLogAlone(_ path: String) throws {
-    guard hasLog(beside: path), FileSize.of(path) <= 1, access(path + replacingSuffix, F_OK) != 0 else { return }
+    guard hasLog(beside: path), StoredFile.size(of: path) <= 1, access(path + replacingSuffix, F_OK) != 0 else {
+      return
+    }
     throw StorageFault.damaged(
       path,
       "the file is empty or gone, and its log of changes is still there; keep \(path)-wal with what is left of the file"
@@ -106,7 +109,7 @@ package final class SQLiteStore: Store {
   }
 
   /// Whether changes are in the log of a file.
-  private static func hasLog(beside path: String) -> Bool { FileSize.of(path + "-wal") > 0 }
+  private static func hasLog(beside path: String) -> Bool { StoredFile.size(of: path + "-wal") > 0 }
 
   private static func use(_ path: String, _ role: StoreRole) throws -> StoreUse? {
     switch role {
@@ -117,8 +120,7 @@ package final class SQLiteStore: Store {
   }
 
   private static func refuseUnfinishedCopy(_ database: Database, _ path: String) throws {
-    let mark = try Row.fetchOne(
-      database, sql: "SELECT 1 FROM notes WHERE name = ?", arguments: [StoreMove.markName])
+    let mark = try SQLiteSession(database).row("SELECT 1 FROM notes WHERE name = $1", StoreMove.markName)
     if mark != nil { throw StoreMove.unfinished(path) }
   }
 
@@ -129,11 +131,18 @@ package final class SQLiteStore: Store {
   /// - Throws: ``StorageFault``.
   package func letGo() throws {
     do {
-      if role == .owner { try pool.writeWithoutTransaction { try $0.checkpoint(.truncate) } }
+      if role == .owner { _ = try pool.writeWithoutTransaction { try $0.checkpoint(.truncate) } }
       try pool.close()
     } catch {
       throw StorageFault(error, path: path)
     }
+  }
+
+  /// The last one who closes the file leaves the log there, empty: whoever may only read cannot make one.
+  private static func keepLog(_ database: Database) throws {
+    var keeps: Int32 = 1
+    let code = sqlite3_file_control(database.sqliteConnection, "main", SQLITE_FCNTL_PERSIST_WAL, &keeps)
+    guard code == SQLITE_OK else { throw database.error(code) }
   }
 
   /// What is in a store is for its owner alone; who wants others to read it opens it himself. Files that SQLite makes beside
@@ -154,12 +163,12 @@ package final class SQLiteStore: Store {
   private static func settle(_ database: Database) {
     guard let connection = database.sqliteConnection else { return }
     sqlite3_busy_timeout(connection, 250)
-    try? database.checkpoint(.truncate)
+    _ = try? database.checkpoint(.truncate)
   }
 
   /// The right to write is given back after the last connection.
   deinit {
-    if role != .reader { pool.writeWithoutTransaction { Self.settle($0) } }
+    if role != .reader { pool.unsafeReentrantWrite { Self.settle($0) } }
     try? pool.close()
   }
 
@@ -184,7 +193,7 @@ package final class SQLiteStore: Store {
       // Writers wait for each other, so the names are those of the transaction before this one, and others' before it.
       result = try await pool.writeWithoutTransaction { [self] database in
         try database.execute(sql: "PRAGMA synchronous = \(authority.durability.synchronous)")
-        let (result, transaction) = try database.inTransaction(.immediate) {
+        let (result, transaction) = try database.inOneTransaction {
           // Runs of others may have the numbers of runs that are gone.
           if try others.haveWritten(to: database) { filters.latest = [:] }
           let transaction = SQLiteTransaction(database, names: names.withLock { $0 }, filters: filters.latest)
@@ -193,7 +202,7 @@ package final class SQLiteStore: Store {
         names.withLock { $0 = transaction.names }
         if let knownFilters = transaction.runs?.filters { filters.latest = knownFilters }
         // A reader may be in the way; then the pages go when the log is begun anew.
-        if transaction.hasErased { try? database.checkpoint(.truncate) }
+        if transaction.hasErased { _ = try? database.checkpoint(.truncate) }
         return result
       }
     } catch let error where error is DatabaseError || error is StorageFault {
@@ -218,7 +227,7 @@ package final class SQLiteStore: Store {
     do {
       // Readable by its owner alone from its first byte.
       try StoredFile.make(partial)
-      try Self.backUp(as: partial) { try pool.backUp(to: $0) }
+      try Self.backUp(as: partial) { try pool.backup(to: $0) }
       // Nobody can restore a copy of a damaged store, and it might take the place of an older one that is whole.
       if let first = try Self.firstDamage(ofFile: partial) {
         throw StorageFault.damaged(self.path, StorageFault(.corrupt, first).bare(of: partial))
@@ -228,17 +237,17 @@ package final class SQLiteStore: Store {
       Self.removePartial(partial)
       if error is StorageFault { throw error }
       // What is read is the store, and what has no room is the copy.
-      let isOfStore = (error as? DatabaseError)?.resultCode == .corrupt
+      let isOfStore = (error as? DatabaseError)?.resultCode == .SQLITE_CORRUPT
       throw StorageFault(error, path: isOfStore ? self.path : path)
     }
   }
 
   /// Writes everything that a database has, its log of changes included, into one empty file.
   private static func backUp(as path: String, _ body: (DatabaseQueue) throws -> Void) throws {
-    let queue = try DatabaseQueue(path: path, options: .store(isReadOnly: false, pageLimit: nil))
+    let queue = try DatabaseQueue(path: path, configuration: .store(isReadOnly: false, pageLimit: nil))
     defer { try? queue.close() }
     try body(queue)
-    try queue.access { try $0.execute(sql: "PRAGMA journal_mode = DELETE") }
+    try queue.inDatabase { try $0.execute(sql: "PRAGMA journal_mode = DELETE") }
   }
 
   /// Puts a copy in the place of the store of a folder, of which nobody has the right to write meanwhile. What was there is
@@ -295,7 +304,7 @@ package final class SQLiteStore: Store {
     try synchronize(partial)
     let files = FileManager.default
     let kept = path + unusedSuffix(for: path, now)
-    let log = FileSize.of(path + "-wal")
+    let log = StoredFile.size(of: path + "-wal")
     // A transaction that was cut off lies in a journal, where the file had no log.
     for ending in (log > 0 ? ["", "-wal", "-shm"] : [""]) + ["-journal"]
     where files.fileExists(atPath: path + ending) {
@@ -375,8 +384,8 @@ package final class SQLiteStore: Store {
     let hasLog = hasLog(beside: path)
     let queue: DatabaseQueue
     do {
-      queue = try DatabaseQueue(path: path, options: .store(isReadOnly: true, pageLimit: nil))
-    } catch let error as DatabaseError where hasLog && error.resultCode == .cannotOpen {
+      queue = try DatabaseQueue(path: path, configuration: .store(isReadOnly: true, pageLimit: nil))
+    } catch let error as DatabaseError where hasLog && error.resultCode == .SQLITE_CANTOPEN {
       throw StorageFault(
         .inputOutput,
         "\(path): a log of changes lies beside it, \(path)-wal, which cannot be read there: SQLite makes a file"
@@ -384,20 +393,20 @@ package final class SQLiteStore: Store {
     }
     defer { try? queue.close() }
     // What is damaged ends a transaction.
-    if let first = try queue.access({ try damage(of: path, in: $0, limit: 1) }).first {
+    if let first = try queue.inDatabase({ try damage(of: path, in: $0, limit: 1) }).first {
       throw StorageFault.damaged(path, first)
     }
     do {
       if hasLog {
         try StoredFile.make(partial)
-        try backUp(as: partial) { try queue.backUp(to: $0) }
+        try backUp(as: partial) { try queue.backup(to: $0) }
       } else {
         try FileManager.default.copyItem(atPath: path, toPath: partial)
         guard chmod(partial, 0o600) == 0 else {
           throw StorageFault(.inputOutput, "\(partial): \(String(cString: strerror(errno)))")
         }
       }
-    } catch let error as DatabaseError where error.resultCode == .corrupt {
+    } catch let error as DatabaseError where error.resultCode == .SQLITE_CORRUPT {
       throw error
     } catch {
       throw StorageFault(error, path: partial)
@@ -407,10 +416,10 @@ package final class SQLiteStore: Store {
   /// The first fault of a file that nobody writes; `nil` where it is whole.
   private static func firstDamage(ofFile path: String) throws -> String? {
     // Of a file that is opened to be read alone SQLite does not look at what the tables allow.
-    let queue = try DatabaseQueue(path: path, options: .store(isReadOnly: false, pageLimit: nil))
+    let queue = try DatabaseQueue(path: path, configuration: .store(isReadOnly: false, pageLimit: nil))
     defer { try? queue.close() }
     // What is damaged ends a transaction.
-    return try queue.access { try damage(of: path, in: $0, limit: 1) }.first
+    return try queue.inDatabase { try damage(of: path, in: $0, limit: 1) }.first
   }
 
   private static func synchronize(_ path: String) throws {
@@ -445,8 +454,11 @@ package final class SQLiteStore: Store {
       let shape = try SchemaCheck.faults(in: database)
       faults = shape.lacking + (listsAdditions ? shape.added : [])
       let tables = try unreadableTables(in: database)
-      let found = try String.fetchAll(database, sql: "PRAGMA integrity_check(\(max(1, limit)))").filter { $0 != "ok" }
-      let orphans = try Row.fetchAll(database, sql: "PRAGMA foreign_key_check").prefix(limit).map { row -> String in
+      let sql = SQLiteSession(database, isTransaction: false)
+      let found: [String] = try sql.rows("PRAGMA integrity_check(\(max(1, limit)))").map { try $0[0] }.filter {
+        $0 != "ok"
+      }
+      let orphans = try sql.rows("PRAGMA foreign_key_check").prefix(limit).map { row -> String in
         let (table, parent): (String, String) = try (row["table"], row["parent"])
         return "a row of \(table) refers to one of \(parent) that is not there"
       }
@@ -456,8 +468,8 @@ package final class SQLiteStore: Store {
         if !rows.isEmpty { return Array((faults + rows + found + orphans).prefix(limit)) }
       }
       faults += tables + found + orphans
-      faults += try SQLiteTransaction(database, names: Names()).claimDamage(limit: limit)
-      faults += try SQLiteAgenda(database).damage()
+      faults += try SQLiteTransaction(database, names: Names(), isTransaction: false).claimDamage(limit: limit)
+      faults += try SQLiteAgenda(database, isTransaction: false).damage()
       return Array(faults.prefix(limit))
     } catch let error as DatabaseError {
       // What was found before may explain the error: a table is not there.
@@ -467,7 +479,8 @@ package final class SQLiteStore: Store {
 
   /// Reads every row of every table, and names those in which that ends early.
   private static func unreadableTables(in database: Database) throws -> [String] {
-    let names = try String.fetchAll(database, sql: "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
+    let names: [String] = try SQLiteSession(database, isTransaction: false)
+      .rows("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name").map { try $0[0] }
     return names.compactMap { name in
       do {
         let statement = try RawStatement(database, "SELECT * FROM \"\(name)\"")
@@ -538,13 +551,13 @@ package final class SQLiteStore: Store {
 
   private static func look<Result>(into path: String, _ body: (Database) throws -> Result) throws -> Result {
     func look(_ isReadOnly: Bool) throws -> Result {
-      let queue = try DatabaseQueue(path: path, options: Database.Options(isReadOnly: isReadOnly))
+      let queue = try DatabaseQueue(path: path, configuration: .connection(isReadOnly: isReadOnly))
       defer { try? queue.close() }
       return try queue.read(body)
     }
     do {
       return try look(true)
-    } catch let error as DatabaseError where [.readOnly, .cannotOpen].contains(error.resultCode) {
+    } catch let error as DatabaseError where [.SQLITE_READONLY, .SQLITE_CANTOPEN].contains(error.resultCode) {
       // A process was killed while it wrote: looking begins with undoing what it had not finished.
       return try look(false)
     }
@@ -593,25 +606,37 @@ extension Durability {
   }
 }
 
-extension Database.Options {
-  static func store(isReadOnly: Bool, pageLimit: Int?) -> Database.Options {
-    Database.Options(isReadOnly: isReadOnly) { database in
+extension Configuration {
+  /// Whoever waits for somebody else waits for ten seconds.
+  static func connection(isReadOnly: Bool) -> Configuration {
+    var configuration = Configuration()
+    configuration.readonly = isReadOnly
+    configuration.busyMode = .timeout(10)
+    configuration.persistentReadOnlyConnections = true
+    configuration.label = "keyferry"
+    return configuration
+  }
+
+  static func store(isReadOnly: Bool, pageLimit: Int?) -> Configuration {
+    var configuration = connection(isReadOnly: isReadOnly)
+    configuration.prepareDatabase { database in
+      let isReadOnly = database.configuration.readonly
       try database.execute(
         sql: """
           PRAGMA page_size = \(StoreTuning.pageSize);
-          PRAGMA cache_size = -\(database.isReadOnly ? StoreTuning.readingKibibytes : StoreTuning.cacheKibibytes);
+          PRAGMA cache_size = -\(isReadOnly ? StoreTuning.readingKibibytes : StoreTuning.cacheKibibytes);
           PRAGMA temp_store = MEMORY;
           """)
       if isReadOnly { return }
       try database.execute(
         sql: """
-          PRAGMA synchronous = NORMAL;
           PRAGMA secure_delete = ON;
           PRAGMA wal_autocheckpoint = \(StoreTuning.checkpointPages);
           PRAGMA journal_size_limit = \(StoreTuning.journalBytes);
           """)
       if let pageLimit { try database.execute(sql: "PRAGMA max_page_count = \(pageLimit)") }
     }
+    return configuration
   }
 }
 

@@ -13,6 +13,12 @@ enum StoredFile {
     guard fchmod(descriptor, 0o600) == 0 else { throw fault(path, "cannot be closed to others") }
   }
 
+  /// In bytes; 0 where there is no file.
+  static func size(of path: String) -> Int64 {
+    var status = stat()
+    return stat(path, &status) == 0 ? Int64(status.st_size) : 0
+  }
+
   private static func fault(_ path: String, _ what: String) -> StorageFault {
     StorageFault(.inputOutput, "\(path): it \(what): \(String(cString: strerror(errno)))")
   }

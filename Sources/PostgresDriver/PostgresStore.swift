@@ -27,9 +27,11 @@ package final class PostgresStore: Store {
   /// The last transaction of this process that was kept.
   private let lastKept = Mutex<Int64?>(nil)
   private let office: PostgresLeases
+  private let heart: PostgresPulse
   private let haste = Haste()
 
   package var leases: (any LeaseOffice)? { office }
+  package var pulse: (any StorePulse)? { heart }
 
   /// Opens the store, and makes it where there is none and it is not only read. The caller waits meanwhile: stores are opened before
   /// anything else runs.
@@ -50,6 +52,7 @@ package final class PostgresStore: Store {
     self.tuning = tuning
     application = String(command.prefix(60))
     office = PostgresLeases(words, schema: schema, application: application, haste: haste)
+    heart = PostgresPulse(words, application: application, haste: haste)
     reading = ReadingThreads(limit: tuning.readers)
     do {
       try writing.runAndWait { [self] connection in

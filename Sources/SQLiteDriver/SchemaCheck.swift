@@ -1,5 +1,5 @@
+import GRDB
 import KeyStorage
-import SQLite
 
 /// Compares the tables, columns, indexes and triggers of a file with what this version makes, whoever has changed them.
 ///
@@ -13,13 +13,8 @@ enum SchemaCheck {
 
   /// - Returns: what lacks, and what somebody has added, in the order of the tables.
   static func faults(in database: Database) throws -> (lacking: [String], added: [String]) {
-    let there = try parts(of: database)
-    let memory = try DatabaseQueue(path: ":memory:")
-    defer { try? memory.close() }
-    let expected = try memory.access { database in
-      try Schema.make(in: database)
-      return try parts(of: database)
-    }
+    let there = try parts(in: SQLiteSession(database, isTransaction: false))
+    let expected = try Schema.inMemory(parts)
     let missing = Set(expected.subtracting(there).filter { $0.kind == "table" }.map(\.table))
     let foreign = Set(there.subtracting(expected).filter { $0.kind == "table" || $0.kind == "view" }.map(\.table))
     let lacking = expected.subtracting(there).compactMap { part -> String? in
@@ -36,58 +31,54 @@ enum SchemaCheck {
     return (lacking.sorted(), added.sorted())
   }
 
-  private static func parts(of database: Database) throws -> Set<Part> {
+  private static func parts(in sql: SQLiteSession) throws -> Set<Part> {
     var parts: Set<Part> = []
-    let tables = try Row.fetchAll(
-      database,
-      sql: """
-        SELECT name, type, strict, wr FROM pragma_table_list WHERE schema = 'main' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'
-        """)
+    let tables = try sql.rows(
+      """
+      SELECT name, type, strict, wr FROM pragma_table_list WHERE schema = 'main' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'
+      """)
     for row in tables {
       let (table, type): (String, String) = try (row["name"], row["type"])
       parts.insert(Part(kind: type == "view" ? "view" : "table", table: table, words: ""))
       func add(_ kind: String, _ words: String) { parts.insert(Part(kind: kind, table: table, words: words)) }
       if try row["strict"] { add("property", "STRICT") }
       if try row["wr"] { add("property", "WITHOUT ROWID") }
-      for words in try columns(of: table, in: database) { add("column", words) }
-      for words in try indexes(of: table, in: database) { add("index", words) }
-      for words in try references(of: table, in: database) { add("reference", words) }
+      for words in try columns(of: table, in: sql) { add("column", words) }
+      for words in try indexes(of: table, in: sql) { add("index", words) }
+      for words in try references(of: table, in: sql) { add("reference", words) }
     }
-    let triggers = try Row.fetchAll(database, sql: "SELECT name, tbl_name FROM sqlite_master WHERE type = 'trigger'")
+    let triggers = try sql.rows("SELECT name, tbl_name FROM sqlite_master WHERE type = 'trigger'")
     for row in triggers { parts.insert(Part(kind: "trigger", table: try row["tbl_name"], words: try row["name"])) }
     return parts
   }
 
-  private static func columns(of table: String, in database: Database) throws -> [String] {
-    try Row.fetchAll(
-      database,
-      sql: """
-        SELECT name || ' ' || type || iif("notnull", ' NOT NULL', '') || ifnull(' DEFAULT ' || dflt_value, '')
-          || iif(pk > 0, ' PRIMARY KEY ' || pk, '') AS words FROM pragma_table_xinfo(?)
-        """, arguments: [table]
+  private static func columns(of table: String, in sql: SQLiteSession) throws -> [String] {
+    try sql.rows(
+      """
+      SELECT name || ' ' || type || iif("notnull", ' NOT NULL', '') || ifnull(' DEFAULT ' || dflt_value, '')
+        || iif(pk > 0, ' PRIMARY KEY ' || pk, '') AS words FROM pragma_table_xinfo($1)
+      """, table
     ).map { try $0["words"] }
   }
 
   /// One that the table's own words make has a name that counts them; it is told by its columns alone.
-  private static func indexes(of table: String, in database: Database) throws -> [String] {
-    try Row.fetchAll(
-      database,
-      sql: """
-        SELECT iif(list.origin = 'c', list.name, '') || iif(list."unique", ' UNIQUE', '') || ' ('
-          || (SELECT group_concat(ifnull(name, 'an expression') || iif("desc", ' DESC', '') || ' COLLATE ' || coll, ', ')
-            FROM pragma_index_xinfo(list.name) WHERE key)
-          || ')' || iif(list.partial, ' WHERE …', '') AS words
-        FROM pragma_index_list(?) AS list
-        """, arguments: [table]
+  private static func indexes(of table: String, in sql: SQLiteSession) throws -> [String] {
+    try sql.rows(
+      """
+      SELECT iif(list.origin = 'c', list.name, '') || iif(list."unique", ' UNIQUE', '') || ' ('
+        || (SELECT group_concat(ifnull(name, 'an expression') || iif("desc", ' DESC', '') || ' COLLATE ' || coll, ', ')
+          FROM pragma_index_xinfo(list.name) WHERE key)
+        || ')' || iif(list.partial, ' WHERE …', '') AS words
+      FROM pragma_index_list($1) AS list
+      """, table
     ).map { try ($0["words"] as String).trimmingPrefix(" ").description }
   }
 
-  private static func references(of table: String, in database: Database) throws -> [String] {
-    try Row.fetchAll(
-      database,
-      sql: """
-        SELECT "from" || ' to ' || "table" || ifnull(' (' || "to" || ')', '') AS words FROM pragma_foreign_key_list(?)
-        """, arguments: [table]
+  private static func references(of table: String, in sql: SQLiteSession) throws -> [String] {
+    try sql.rows(
+      """
+      SELECT "from" || ' to ' || "table" || ifnull(' (' || "to" || ')', '') AS words FROM pragma_foreign_key_list($1)
+      """, table
     ).map { try $0["words"] }
   }
 }

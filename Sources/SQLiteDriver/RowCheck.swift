@@ -1,11 +1,15 @@
+import GRDB
 import KeyStorage
-import SQLite
 
 /// Reads all rows as those read them who need them: what a table allows may be more than that.
 struct RowCheck {
   private let database: Database
+  private let sql: SQLiteSession
 
-  init(_ database: Database) { self.database = database }
+  init(_ database: Database) {
+    self.database = database
+    sql = SQLiteSession(database, isTransaction: false)
+  }
 
   /// The numbers of blocks have two numbers in them.
   private static let blocks: Set<String> = ["claim_blocks", "claim_filters", "release_blocks", "release_filters"]
@@ -13,13 +17,13 @@ struct RowCheck {
 
   func faults() throws -> [String] {
     var faults = try numbers() + checks()
-    for row in try Row.fetchAll(database, sql: "SELECT name, value FROM notes ORDER BY name") {
+    for row in try sql.rows("SELECT name, value FROM notes ORDER BY name") {
       let (name, value): (String, [UInt8]) = try (row["name"], row["value"])
       if let fault = StoredNote.fault(in: value, named: name) { faults.append("notes: \(fault)") }
     }
     // They would say the same in other words.
     guard faults.isEmpty else { return faults }
-    let transaction = SQLiteTransaction(database, names: Names())
+    let transaction = SQLiteTransaction(database, names: Names(), isTransaction: false)
     return try transaction.readingFaults(and: [
       { try transaction.readAllDocuments() }, { try transaction.readAllNames() },
     ])
@@ -27,13 +31,12 @@ struct RowCheck {
 
   /// Counts, numbers of rows and times beyond what a store writes.
   private func numbers() throws -> [String] {
-    let rows = try Row.fetchAll(
-      database,
-      sql: """
-        SELECT tables.name AS "table", columns.name AS "column"
-        FROM pragma_table_list AS tables, pragma_table_xinfo(tables.name) AS columns
-        WHERE tables.schema = 'main' AND tables.strict AND columns.type = 'INTEGER' ORDER BY 1, 2
-        """)
+    let rows = try sql.rows(
+      """
+      SELECT tables.name AS "table", columns.name AS "column"
+      FROM pragma_table_list AS tables, pragma_table_xinfo(tables.name) AS columns
+      WHERE tables.schema = 'main' AND tables.strict AND columns.type = 'INTEGER' ORDER BY 1, 2
+      """)
     var columns: [String: [String]] = [:]
     for row in rows {
       let (table, column): (String, String) = try (row["table"], row["column"])
@@ -44,7 +47,7 @@ struct RowCheck {
     var faults: [String] = []
     for (table, names) in columns.sorted(by: { $0.key < $1.key }) {
       let sums = names.map { "total(\"\($0)\" NOT BETWEEN -\(Self.most) AND \(Self.most))" }.joined(separator: ", ")
-      guard let row = try Row.fetchOne(database, sql: "SELECT \(sums) FROM \"\(table)\"") else { continue }
+      guard let row = try sql.row("SELECT \(sums) FROM \"\(table)\"") else { continue }
       for (index, name) in names.enumerated() {
         let count: Int = try row[index]
         if count > 0 { faults.append("\(table): \(Self.rows(count)) with a number in \(name) that no store writes") }
@@ -55,17 +58,14 @@ struct RowCheck {
 
   /// What the tables ask of rows. SQLite looks at it when rows are written, and not in a file that is only read.
   private func checks() throws -> [String] {
-    let memory = try DatabaseQueue(path: ":memory:")
-    defer { try? memory.close() }
-    let tables = try memory.access { database in
-      try Schema.make(in: database)
-      return try Row.fetchAll(
-        database, sql: "SELECT name, sql FROM sqlite_master WHERE type = 'table' AND sql LIKE '%CHECK%' ORDER BY name")
+    let tables = try Schema.inMemory {
+      try $0.rows("SELECT name, sql FROM sqlite_master WHERE type = 'table' AND sql LIKE '%CHECK%' ORDER BY name")
     }
     return try tables.flatMap { row -> [String] in
-      let (table, sql): (String, String) = try (row["name"], row["sql"])
-      return try Self.conditions(in: sql).compactMap { condition in
-        let count = try Int.fetchOne(database, sql: "SELECT count(*) FROM \"\(table)\" WHERE NOT \(condition)") ?? 0
+      let (table, words): (String, String) = try (row["name"], row["sql"])
+      return try Self.conditions(in: words).compactMap { condition in
+        let found: Int? = try sql.value("SELECT count(*) FROM \"\(table)\" WHERE NOT \(condition)")
+        let count = found ?? 0
         return count > 0 ? "\(table): \(Self.rows(count)) against \(condition)" : nil
       }
     }

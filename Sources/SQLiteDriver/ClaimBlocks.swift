@@ -1,6 +1,6 @@
 import ExposureKeys
+import GRDB
 import KeyStorage
-import SQLite
 import Synchronization
 
 /// Which runs.
@@ -28,6 +28,7 @@ enum SegmentTables: Hashable {
 /// Runs as rows of SQLite: a block fills a page, so that one key is found by reading one.
 final class SQLiteSegments: ClaimSegments {
   private let database: Database
+  private let sql: any SQLSession
   private let tables: SegmentTables
   private let before: RawStatement
   private let behind: RawStatement
@@ -35,8 +36,8 @@ final class SQLiteSegments: ClaimSegments {
   private let insertion: RawStatement
   private let removal: RawStatement
 
-  init(_ database: Database, _ tables: SegmentTables = .claims) throws {
-    self.database = database
+  init(_ database: Database, _ sql: any SQLSession, _ tables: SegmentTables = .claims) throws {
+    (self.database, self.sql) = (database, sql)
     self.tables = tables
     let blocks = "\(tables.prefix)_blocks"
     before = try RawStatement(
@@ -51,17 +52,16 @@ final class SQLiteSegments: ClaimSegments {
 
   var content: String {
     guard let series = tables.series else { return "claims" }
-    let name = try? String.fetchOne(database, sql: "SELECT name FROM series WHERE id = ?", arguments: [series])
+    let name: String? = try? sql.value("SELECT name FROM series WHERE id = $1", series)
     return "releases of \(name ?? "series \(series)")"
   }
 
   func runs() throws -> [ClaimRun] {
     let rows =
       if let series = tables.series {
-        try Row.fetchAll(
-          database, sql: "SELECT * FROM \(tables.prefix)_runs WHERE series = ? ORDER BY id", arguments: [series])
+        try sql.rows("SELECT * FROM \(tables.prefix)_runs WHERE series = $1 ORDER BY id", series)
       } else {
-        try Row.fetchAll(database, sql: "SELECT * FROM \(tables.prefix)_runs ORDER BY id")
+        try sql.rows("SELECT * FROM \(tables.prefix)_runs ORDER BY id")
       }
     return try rows.map { row in
       let sweep: Int64? = try row["sweep"]
@@ -124,11 +124,10 @@ final class SQLiteSegments: ClaimSegments {
 
   func newRunNumber() throws -> Int32 {
     if let series = tables.series {
-      try database.execute(
-        sql: "INSERT INTO \(tables.prefix)_runs (series, claims, first_end, has_filters) VALUES (?, 0, 0, 0)",
-        arguments: [series])
+      try sql.run(
+        "INSERT INTO \(tables.prefix)_runs (series, claims, first_end, has_filters) VALUES ($1, 0, 0, 0)", series)
     } else {
-      try database.execute(sql: "INSERT INTO \(tables.prefix)_runs (claims, first_end, has_filters) VALUES (0, 0, 0)")
+      try sql.run("INSERT INTO \(tables.prefix)_runs (claims, first_end, has_filters) VALUES (0, 0, 0)")
     }
     guard let number = Int32(exactly: database.lastInsertedRowID) else {
       throw StorageFault(
@@ -138,40 +137,36 @@ final class SQLiteSegments: ClaimSegments {
   }
 
   func save(_ run: ClaimRun) throws {
-    let statement = try database.cachedStatement(
-      sql: """
-        UPDATE \(tables.prefix)_runs SET claims = ?, first_end = ?, has_filters = ?, target = ?, sweep = ?, sweep_end = ?
-        WHERE id = ?
-        """)
-    try statement.execute(arguments: [
-      run.rowCount, run.firstEnd, run.hasFilters, run.into, run.sweep.map { Int64($0.next) }, run.sweep?.firstEnd,
-      run.number,
-    ])
+    try sql.run(
+      """
+      UPDATE \(tables.prefix)_runs
+      SET claims = $1, first_end = $2, has_filters = $3, target = $4, sweep = $5, sweep_end = $6 WHERE id = $7
+      """, run.rowCount, run.firstEnd, run.hasFilters, run.into, run.sweep.map { Int64($0.next) }, run.sweep?.firstEnd,
+      run.number)
   }
 
   func remove(_ run: Int32) throws {
     let (first, last) = (BlockPlace(run: run, prefix: 0).rawValue, BlockPlace(run: run, prefix: .max).rawValue)
-    try database.execute(sql: "DELETE FROM \(tables.prefix)_blocks WHERE id BETWEEN ? AND ?", arguments: [first, last])
-    try database.execute(
-      sql: "DELETE FROM \(tables.prefix)_filters WHERE id BETWEEN ? AND ?", arguments: [first, last])
-    try database.execute(sql: "DELETE FROM \(tables.prefix)_runs WHERE id = ?", arguments: [run])
+    try sql.run("DELETE FROM \(tables.prefix)_blocks WHERE id BETWEEN $1 AND $2", first, last)
+    try sql.run("DELETE FROM \(tables.prefix)_filters WHERE id BETWEEN $1 AND $2", first, last)
+    try sql.run("DELETE FROM \(tables.prefix)_runs WHERE id = $1", run)
   }
 
   func put(_ block: [UInt8], at place: BlockPlace) throws {
     insertion.bind(place.rawValue, at: 1)
-    try insertion.bind(bytes: block, at: 2) { _ = try insertion.run() }
+    try insertion.bind(bytes: block, at: 2) { try insertion.run() }
   }
 
   func removeBlock(at place: BlockPlace) throws {
     removal.bind(place.rawValue, at: 1)
-    _ = try removal.run()
+    try removal.run()
   }
 
   func put(_ filter: ClaimFilter, at place: BlockPlace) throws {
     let statement = try RawStatement(
       database, "INSERT OR REPLACE INTO \(tables.prefix)_filters (id, filter) VALUES (?1, ?2)")
     statement.bind(place.rawValue, at: 1)
-    try statement.bind(bytes: filter.bytes, at: 2) { _ = try statement.run() }
+    try statement.bind(bytes: filter.bytes, at: 2) { try statement.run() }
   }
 }
 
@@ -192,7 +187,7 @@ final class OtherWriters: Sendable {
 
   /// - Parameter database: the writing connection, inside a transaction, so that no other process writes now.
   func haveWritten(to database: Database) throws -> Bool {
-    let now = try Int64.fetchOne(database, sql: "PRAGMA data_version")
+    let now: Int64? = try SQLiteSession(database).value("PRAGMA data_version")
     return commits.withLock { commits in
       defer { commits = now }
       return commits != now

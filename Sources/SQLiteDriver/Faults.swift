@@ -1,7 +1,8 @@
 import FoundationEssentials
+import GRDB
+import GRDBSQLite
 import Glibc
 import KeyStorage
-import SQLite
 
 extension StorageFault {
   /// What an error of SQLite means for the gateway, with the file's path.
@@ -13,23 +14,24 @@ extension StorageFault {
     }
     // A connection that was not asked says that it has no error.
     let message = error.message.flatMap { $0 == "not an error" ? nil : $0 }
-    let reason = message ?? error.resultCode.description
+    let reason = message ?? String(cString: sqlite3_errstr(error.resultCode.rawValue))
     switch error.resultCode {
-    case .full:
+    case .SQLITE_FULL:
       // What SQLite says of that is the same in its own words.
-      let more = message.flatMap { $0 == error.resultCode.description ? nil : ": \($0)" } ?? ""
+      let more = message.flatMap { $0 == Self.noRoom ? nil : ": \($0)" } ?? ""
       self.init(.full, "\(path): no room to write\(more); make room on the disk")
-    // What a column has that no store writes was written by somebody else.
-    case .corrupt, .mismatch: self = .damaged(path, reason)
-    case .notADatabase: self.init(.incompatible, "\(path): not an SQLite file")
+    case .SQLITE_CORRUPT: self = .damaged(path, reason)
+    case .SQLITE_NOTADB: self.init(.incompatible, "\(path): not an SQLite file")
     // What a header says that was written over.
-    case .error where reason == "unsupported file format": self = .damaged(path, reason)
-    case .constraint: self.init(.conflict, "\(path): \(reason)")
-    case .busy, .locked: self.init(.held, "\(path): another process keeps the store busy: \(reason)")
-    case .inputOutput: self.init(.inputOutput, "\(path): \(reason); look at the disk and at the system's log first")
+    case .SQLITE_ERROR where reason == "unsupported file format": self = .damaged(path, reason)
+    case .SQLITE_CONSTRAINT: self.init(.conflict, "\(path): \(reason)")
+    case .SQLITE_BUSY, .SQLITE_LOCKED: self.init(.held, "\(path): another process keeps the store busy: \(reason)")
+    case .SQLITE_IOERR: self.init(.inputOutput, "\(path): \(reason); look at the disk and at the system's log first")
     default: self.init(.inputOutput, "\(path): \(reason)")
     }
   }
+
+  private static let noRoom = String(cString: sqlite3_errstr(SQLITE_FULL))
 
   /// The same of a copy that was to be restored, which is not the store: nothing is said of that.
   ///

@@ -1,5 +1,5 @@
+import GRDB
 package import KeyStorage
-import SQLite
 import Synchronization
 
 /// A store in the memory of this process, for tests: all of SQLite's, but for the file. Readers wait for writers, and the agenda
@@ -16,7 +16,7 @@ package final class TransientStore: Store {
   /// - Parameter expiredAtOnce: claims that expiry looks at in one transaction.
   package init(expiredAtOnce: Int? = nil) throws {
     self.expiredAtOnce = expiredAtOnce ?? StoreTuning.expiredAtOnce
-    database = try DatabaseQueue(path: ":memory:", options: .store(isReadOnly: false, pageLimit: nil))
+    database = try DatabaseQueue(configuration: .store(isReadOnly: false, pageLimit: nil))
     try database.write { try Schema.make(in: $0) }
   }
 
@@ -34,8 +34,8 @@ package final class TransientStore: Store {
     as authority: LedgerAuthority, _ body: @escaping @Sendable (any StoreTransaction) throws -> Result
   ) async throws -> Result {
     do {
-      return try await database.access { [self] database in
-        let (result, transaction) = try database.inTransaction(.immediate) {
+      return try await database.writeWithoutTransaction { [self] database in
+        let (result, transaction) = try database.inOneTransaction {
           let transaction = SQLiteTransaction(
             database, names: names.withLock { $0 }, filters: filters.latest, expiredAtOnce: expiredAtOnce,
             smallBatch: 0)
