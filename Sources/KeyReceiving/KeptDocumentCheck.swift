@@ -70,8 +70,8 @@ package struct KeptDocumentCheck: Sendable {
       reading = try KeptReading(of: document, bytes, from: source, ownOrigins: ownOrigins, in: state)
     } catch {
       guard DocumentFault(refusing: error) != nil else { throw error }
-      let isChanged = try SourceDocument.digest(of: MemorySource(bytes)).hexadecimal != facts.digest
-      return isChanged ? .faults(["the kept bytes are not those that came"]) : .refused
+      let hasCome = try Self.digest(of: document, bytes, from: source) == facts.digest
+      return hasCome ? .refused : .faults(["the kept bytes are not those that came"])
     }
     let kept = try state.keptClaims(about: reading.keys)
     let said = reading.collector.claims.union(reading.collector.held.keys)
@@ -89,6 +89,19 @@ package struct KeptDocumentCheck: Sendable {
       if !missing.isEmpty { faults.append("\(Self.counted(missing)) of the document that the store lacks") }
     }
     return faults.isEmpty ? .whole : .faults(faults)
+  }
+
+  /// `nil` where the bytes cannot be read at all.
+  private static func digest(
+    of document: DocumentRecord, _ bytes: [UInt8], from source: SourceSettings
+  ) throws -> String? {
+    do {
+      let arrival = source.arrival(of: document.name, kept: bytes, at: document.arrived, isVerified: false)
+      return try arrival.examine().verify().contentDigest()
+    } catch {
+      guard DocumentFault(refusing: error) != nil else { throw error }
+      return nil
+    }
   }
 
   private static func counted(_ claims: Set<StatedClaim>) -> String {

@@ -26,9 +26,17 @@ extension StorageFault {
     case .SQLITE_ERROR where reason == "unsupported file format": self = .damaged(path, reason)
     case .SQLITE_CONSTRAINT: self.init(.conflict, "\(path): \(reason)")
     case .SQLITE_BUSY, .SQLITE_LOCKED: self.init(.held, "\(path): another process keeps the store busy: \(reason)")
+    // Opening a file says so alone where there is no room for what processes share.
+    case .SQLITE_IOERR where Self.isFull(path), .SQLITE_CANTOPEN where Self.isFull(path):
+      self.init(.full, "\(path): no room to write; make room on the disk")
     case .SQLITE_IOERR: self.init(.inputOutput, "\(path): \(reason); look at the disk and at the system's log first")
     default: self.init(.inputOutput, "\(path): \(reason)")
     }
+  }
+
+  private static func isFull(_ path: String) -> Bool {
+    var room = statvfs()
+    return statvfs(StoredFile.folder(of: path), &room) == 0 && room.f_blocks > 0 && room.f_bavail == 0
   }
 
   private static let noRoom = String(cString: sqlite3_errstr(SQLITE_FULL))
