@@ -1,7 +1,6 @@
 import ExposureKeys
 import KeyFormats
 import KeyNormalization
-import KeyStorage
 
 // hotpaths              names the paths
 // hotpaths PATH KEYS    runs one of them twice: to warm up, and to be counted
@@ -51,43 +50,6 @@ let paths: [(name: String, prepare: (Int) throws -> () throws -> Int)] = [
     { keys in
       let sources = ClaimSources(keys)
       return { sources.record().count }
-    }
-  ),
-  (
-    "runs-record",
-    { keys in
-      let batches = runBatches(keys)
-      return { try recordRuns(batches).runs.reduce(0) { $0 + Int($1.rowCount) } }
-    }
-  ),
-  (
-    "runs-read",
-    { keys in
-      let runs = try recordRuns(runBatches(keys))
-      return { try readRuns(runs) }
-    }
-  ),
-  (
-    "runs-merge",
-    { keys in
-      // One for each time that it is run.
-      var waiting = try (0..<2).map { _ in try waitingRuns(runBatches(keys)) }
-      return {
-        guard let runs = waiting.popLast() else { return 0 }
-        try runs.merge(after: keys)
-        // One small run takes what comes next, and is in no merge.
-        guard runs.runs.count == 2 else { return 0 }
-        return runs.runs.reduce(0) { $0 + Int($1.rowCount) }
-      }
-    }
-  ),
-  (
-    "round-look",
-    { keys in
-      let batches = runBatches(keys)
-      let runs = try recordRuns(batches)
-      let pieces = agendaPieces(of: batches)
-      return { try lookAgain(pieces, runs) }
     }
   ),
   (

@@ -1,5 +1,5 @@
 internal import BundleTrust
-package import ExposureKeys
+internal import ExposureKeys
 internal import KeyFormats
 internal import KeyIntake
 internal import KeyNormalization
@@ -13,11 +13,10 @@ package import KeyStorage
 package struct KeptDocumentCheck: Sendable {
   private let sources: [SourceSettings]
   private let ownOrigins: Set<String>
-  private let oldest: Instant
+  private let retention: Retention
 
-  /// - Parameter oldest: claims about keys that ended before may have expired, and are not missed.
-  package init(of sources: [SourceSettings], ownOrigins: Set<String>, missingAfter oldest: Instant) {
-    (self.sources, self.ownOrigins, self.oldest) = (sources, ownOrigins, oldest)
+  package init(of sources: [SourceSettings], ownOrigins: Set<String>, retention: Retention) {
+    (self.sources, self.ownOrigins, self.retention) = (sources, ownOrigins, retention)
   }
 
   /// What was found, and what could not be compared, in documents.
@@ -76,6 +75,8 @@ package struct KeptDocumentCheck: Sendable {
     let kept = try state.keptClaims(about: reading.keys)
     let said = reading.collector.claims.union(reading.collector.held.keys)
     let foreign = Set(kept.filter { $0.document == document.id }.map(\.claim)).subtracting(said)
+    // Claims about keys that had ended by then are gone.
+    let oldest = try state.lastRetention.map(retention.keysEnd) ?? Instant(secondsSince1970: 0)
     var faults = foreign.isEmpty ? [] : ["\(Self.counted(foreign)) in the store that the document does not make"]
     // What the operator has discarded is in no table.
     if !DiscardedClaims(facts, admissible: 0).isAny {

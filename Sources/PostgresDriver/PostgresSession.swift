@@ -17,11 +17,25 @@ final class PostgresSession: SQLSession {
 
   func each(_ sql: String, with values: [SQLValue], _ body: (SQLRow) throws -> Void) throws {
     let result = try database.execute(sql, values.map(PostgresValue.init))
-    let columns = SQLColumns(result.columnNames)
+    let columns = SQLColumns(result.columnNames, of: sql)
     for row in result.rows {
       try body(SQLRow(columns, try result.columnNames.indices.map { try row.value(Int32($0)) }))
     }
   }
+
+  func insert(into table: String, _ columns: [String], _ rows: [[SQLValue]], _ conflict: String) throws {
+    let places = columns.indices.map { "$\($0 + 1)" }.joined(separator: ", ")
+    for start in stride(from: 0, to: rows.count, by: Self.rowsAtOnce) {
+      let part = rows[start..<min(start + Self.rowsAtOnce, rows.count)]
+      let values = columns.indices.map { column in PostgresValue(array: part.map { $0[column] }) }
+      _ = try database.execute(
+        "INSERT INTO \(table) (\(columns.joined(separator: ", "))) SELECT * FROM unnest(\(places)) \(conflict)", values)
+    }
+  }
+
+  private static let rowsAtOnce = 8192
+
+  func lastNumber(of table: String) throws -> Int64 { try writing().last(table) }
 
   func lastNumbers() throws -> [String: Int64] {
     var numbers: [String: Int64] = [:]
@@ -72,6 +86,15 @@ extension PostgresValue {
     case .int(let number): self = .int(number)
     case .text(let text): self = .text(text)
     case .bytes(let bytes): self = .bytes(bytes)
+    }
+  }
+
+  /// - Parameter values: of one type.
+  init(array values: [SQLValue]) {
+    switch values.first {
+    case .text: self = .texts(values.map { if case .text(let text) = $0 { text } else { nil } })
+    case .bytes: self = .blobs(values.map { if case .bytes(let bytes) = $0 { bytes } else { nil } })
+    case .int, nil: self = .ints(values.map { if case .int(let number) = $0 { number } else { nil } })
     }
   }
 }

@@ -20,7 +20,6 @@ package final class PostgresStore: Store {
   private let reading: ReadingThreads
   /// What the last transactions that were kept knew.
   private let names = Mutex(Names())
-  private let filters = Mutex(KnownFilters())
   /// This process among all that write.
   private let writer = UUID().uuidString.lowercased()
   private let tuning: PostgresTuning
@@ -196,7 +195,7 @@ package final class PostgresStore: Store {
       return try await reading.run { [self] connection in
         let database = try begin(&connection, "\(opening("REPEATABLE READ READ ONLY"))\(touch)") { try connect() }
         defer { leave(&connection) }
-        return try body(PostgresTransaction(database, names: known))
+        return try body(TableTransaction(PostgresSession(database, nil), names: known))
       }
     } catch let error where error is PostgresError || error is StorageFault {
       throw StorageFault(error, at: words.place)
@@ -297,18 +296,12 @@ package final class PostgresStore: Store {
       // Nobody takes a lease without the lock that this transaction has.
       try PostgresLeases.check(authority.leases, in: database)
       let number = counters.last("writes") + 1
-      let transaction = PostgresTransaction(
-        database, names: names.withLock { $0 }, counters: counters,
-        filters: filters.withLock { $0.of(state: number - 1) })
+      let transaction = TableTransaction(PostgresSession(database, counters), names: names.withLock { $0 })
       let result = try body(transaction)
-      try transaction.finish()
       counters.set("writes", number)
       try commit(&connection, database, counters, number)
       lastKept.withLock { $0 = number }
       names.withLock { $0 = transaction.names }
-      filters.withLock {
-        $0 = KnownFilters(state: number, filters: transaction.runs?.filters ?? transaction.filters ?? [:])
-      }
       if transaction.hasErased { clean(&connection) }
       return result
     } catch {
@@ -321,7 +314,6 @@ package final class PostgresStore: Store {
   /// behind or to a copy, this process has told others what is not there any more.
   private func lookBack(_ database: PostgresConnection) throws {
     names.withLock { $0 = Names() }
-    filters.withLock { $0 = KnownFilters() }
     guard let kept = lastKept.withLock({ $0 }) else { return }
     let there: Int64? = try database.value("SELECT number FROM writers WHERE id = $1", writer)
     guard let there, there >= kept else {
@@ -379,8 +371,7 @@ package final class PostgresStore: Store {
   private func clean(_ connection: inout PostgresConnection?) {
     guard let database = connection else { return }
     let tables = [
-      "claim_blocks", "claim_filters", "release_blocks", "release_filters", "held", "released", "pushed_keys", "pushes",
-      "contents", "agenda", "federation_uploads",
+      "claims", "held", "released", "pushed_keys", "pushes", "contents", "agenda", "federation_uploads",
     ]
     database.patience = nil
     for table in tables { _ = try? database.script("VACUUM \(quoted(schema)).\(table)") }
@@ -408,7 +399,7 @@ package final class PostgresStore: Store {
         database.patience = nil
         defer { leave(&connection) }
         do {
-          found += try PostgresTransaction(database, names: Names()).damage(limit: limit)
+          found += try TableTransaction(PostgresSession(database, nil), names: Names()).damage(in: database)
         } catch let error as PostgresError where !found.isEmpty && !error.isLost {
           // Without a table nothing more can be read.
         } catch let fault as StorageFault where fault.code == .corrupt {
@@ -484,19 +475,6 @@ package struct PostgresTuning: Sendable {
     SET LOCAL idle_in_transaction_session_timeout = \(idleSeconds * 1000);
     """
   }
-}
-
-/// The filters of the runs as a state of the store has them: nobody else's.
-private struct KnownFilters {
-  private let state: Int64
-  private let filters: [Int32: RunFilters]
-
-  init(state: Int64 = -1, filters: [Int32: RunFilters] = [:]) {
-    self.state = state
-    self.filters = filters
-  }
-
-  func of(state: Int64) -> [Int32: RunFilters] { state == self.state ? filters : [:] }
 }
 
 /// The last numbers that were given. Who writes is alone, so they are counted here and written down in the end.

@@ -116,11 +116,6 @@ extension Int: PostgresReadable {
   init(_ row: PostgresRow, _ column: Int32) throws { self = Int(try row.number(column)) }
 }
 
-/// The number of a block has its run and its prefix in it, and nobody counts with it.
-extension BlockPlace: PostgresReadable {
-  init(_ row: PostgresRow, _ column: Int32) throws { self.init(rawValue: try row.integer(column)) }
-}
-
 extension Int32: PostgresReadable {
   init(_ row: PostgresRow, _ column: Int32) throws {
     let number = try row.integer(column)

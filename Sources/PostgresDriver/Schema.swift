@@ -34,15 +34,10 @@ enum Schema {
     );
     """
 
-  /// A block of claims fills half a page, and stays in its row; other bytes are compressed already, or never would be.
-  private static let storage =
-    ["claim_blocks", "release_blocks"].map { "ALTER TABLE \($0) SET (toast_tuple_target = 8160);" }.joined(
-      separator: "\n")
-    + "\n"
-    + [
-      ("contents", "bytes"), ("claim_filters", "filter"), ("release_filters", "filter"), ("bundle_contents", "bytes"),
-      ("agenda", "keys"),
-    ].map { "ALTER TABLE \($0) ALTER \($1) SET STORAGE EXTERNAL;" }.joined(separator: "\n")
+  /// These bytes are compressed already, or never would be.
+  private static let storage = [("contents", "bytes"), ("bundle_contents", "bytes")].map {
+    "ALTER TABLE \($0) ALTER \($1) SET STORAGE EXTERNAL;"
+  }.joined(separator: "\n")
 
   private static let triggers = """
     CREATE FUNCTION log_heads_go_forward() RETURNS trigger LANGUAGE plpgsql AS $body$

@@ -232,9 +232,12 @@ struct SchemaCheck {
   private func literal(_ text: String) -> String { "'\(text.replacing("'", with: "''"))'" }
 }
 
-extension PostgresTransaction {
+extension TableTransaction {
+  /// What is not as it was written.
+  func damage(in database: PostgresConnection) throws -> [String] { try claimDamage() + formFaults(in: database) }
+
   /// Rows that have another form than those who read them need.
-  func formFaults() throws -> [String] {
+  private func formFaults(in database: PostgresConnection) throws -> [String] {
     var faults: [String] = []
     for row in try database.rows("SELECT name FROM notes ORDER BY name") {
       let name: String = try row[0]

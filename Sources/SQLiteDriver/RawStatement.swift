@@ -30,8 +30,6 @@ struct RawStatement {
 
   // MARK: Binding
 
-  func bind(_ value: Int64, at index: Int32) { sqlite3_bind_int64(pointer, index, value) }
-
   /// Binds values in their order, of which SQLite takes copies.
   ///
   /// - Throws: `DatabaseError` where there are not as many as places.
@@ -55,14 +53,6 @@ struct RawStatement {
         case .int(nil), .text(nil), .bytes(nil): sqlite3_bind_null(pointer, index)
         }
       guard code == SQLITE_OK else { throw database.error(code) }
-    }
-  }
-
-  /// Binds bytes, while `body` runs.
-  func bind<Result>(bytes: [UInt8], at index: Int32, _ body: () throws -> Result) rethrows -> Result {
-    try bytes.withUnsafeBytes {
-      sqlite3_bind_blob(pointer, index, $0.baseAddress, Int32($0.count), nil)
-      return try body()
     }
   }
 
@@ -107,9 +97,8 @@ struct RawStatement {
     return UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(pointer, column)))
   }
 
-  var columns: SQLColumns {
-    SQLColumns(
-      (0..<sqlite3_column_count(pointer)).map { sqlite3_column_name(pointer, $0).map { String(cString: $0) } ?? "" })
+  var columnNames: [String] {
+    (0..<sqlite3_column_count(pointer)).map { sqlite3_column_name(pointer, $0).map { String(cString: $0) } ?? "" }
   }
 
   /// The row, copied.
@@ -123,7 +112,7 @@ struct RawStatement {
     case SQLITE_FLOAT:
       let number = sqlite3_column_double(pointer, column)
       guard let whole = Int64(exactly: number) else {
-        throw StorageFault(.corrupt, "the database: a number is \(number), and no store writes one that is not whole")
+        throw StorageFault(.corrupt, "a number is \(number), and no store writes one that is not whole")
       }
       return .number(whole)
     case SQLITE_TEXT:

@@ -11,8 +11,6 @@ struct RowCheck {
     sql = SQLiteSession(database, isTransaction: false)
   }
 
-  /// The numbers of blocks have two numbers in them.
-  private static let blocks: Set<String> = ["claim_blocks", "claim_filters", "release_blocks", "release_filters"]
   private static let most: Int64 = 1 << 53
 
   func faults() throws -> [String] {
@@ -23,7 +21,7 @@ struct RowCheck {
     }
     // They would say the same in other words.
     guard faults.isEmpty else { return faults }
-    let transaction = SQLiteTransaction(database, names: Names(), isTransaction: false)
+    let transaction = TableTransaction(sql, names: Names())
     return try transaction.readingFaults(and: [
       { try transaction.readAllDocuments() }, { try transaction.readAllNames() },
     ])
@@ -40,9 +38,7 @@ struct RowCheck {
     var columns: [String: [String]] = [:]
     for row in rows {
       let (table, column): (String, String) = try (row["table"], row["column"])
-      if column != "id" || !Self.blocks.contains(table) {
-        columns[table, default: []].append(column)
-      }
+      columns[table, default: []].append(column)
     }
     var faults: [String] = []
     for (table, names) in columns.sorted(by: { $0.key < $1.key }) {

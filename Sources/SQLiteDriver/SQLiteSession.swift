@@ -5,7 +5,7 @@ import KeyStorage
 
 /// A transaction of SQLite for the tables of the store.
 final class SQLiteSession: SQLSession {
-  private let database: Database
+  let database: Database
   private let isTransaction: Bool
   /// Statements that somebody steps through: whoever asks the same meanwhile gets another one.
   private var taken: Set<String> = []
@@ -27,8 +27,20 @@ final class SQLiteSession: SQLSession {
 
   func each(_ sql: String, with values: [SQLValue], _ body: (SQLRow) throws -> Void) throws {
     try withStatement(sql, values) { statement in
-      let columns = statement.columns
+      let columns = SQLColumns(statement.columnNames, of: sql)
       while try statement.step() { try body(SQLRow(columns, try statement.values())) }
+    }
+  }
+
+  func insert(into table: String, _ columns: [String], _ rows: [[SQLValue]], _ conflict: String) throws {
+    if rows.isEmpty { return }
+    let places = columns.indices.map { "$\($0 + 1)" }.joined(separator: ", ")
+    let sql = "INSERT INTO \(table) (\(columns.joined(separator: ", "))) VALUES (\(places)) \(conflict)"
+    try withStatement(sql, rows[0]) { statement in
+      for row in rows {
+        try statement.bind(row)
+        try statement.run()
+      }
     }
   }
 
@@ -45,6 +57,10 @@ final class SQLiteSession: SQLSession {
     defer { statement.letGo() }
     try statement.bind(values)
     return try body(statement)
+  }
+
+  func lastNumber(of table: String) throws -> Int64 {
+    try value("SELECT seq FROM sqlite_sequence WHERE name = $1", table) ?? 0
   }
 
   func lastNumbers() throws -> [String: Int64] {

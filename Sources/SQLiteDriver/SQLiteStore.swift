@@ -33,8 +33,6 @@ package final class SQLiteStore: Store {
   private let identity: FileIdentity?
   /// What the last transaction that was kept knew.
   private let names = Mutex(Names())
-  private let others = OtherWriters()
-  private let filters = SharedFilters()
 
   /// Opens the store, and makes it where there is none and it is not only read.
   ///
@@ -177,7 +175,7 @@ package final class SQLiteStore: Store {
   ) async throws -> Result {
     let known = names.withLock { $0 }
     do {
-      return try await pool.read { try body(SQLiteTransaction($0, names: known)) }
+      return try await pool.read { try body(TableTransaction(SQLiteSession($0), names: known)) }
     } catch let error where error is DatabaseError || error is StorageFault {
       throw StorageFault(error, path: path)
     }
@@ -194,13 +192,10 @@ package final class SQLiteStore: Store {
       result = try await pool.writeWithoutTransaction { [self] database in
         try database.execute(sql: "PRAGMA synchronous = \(authority.durability.synchronous)")
         let (result, transaction) = try database.inOneTransaction {
-          // Runs of others may have the numbers of runs that are gone.
-          if try others.haveWritten(to: database) { filters.latest = [:] }
-          let transaction = SQLiteTransaction(database, names: names.withLock { $0 }, filters: filters.latest)
+          let transaction = TableTransaction(SQLiteSession(database), names: names.withLock { $0 })
           return (try body(transaction), transaction)
         }
         names.withLock { $0 = transaction.names }
-        if let knownFilters = transaction.runs?.filters { filters.latest = knownFilters }
         // A reader may be in the way; then the pages go when the log is begun anew.
         if transaction.hasErased { _ = try? database.checkpoint(.truncate) }
         return result
@@ -468,8 +463,7 @@ package final class SQLiteStore: Store {
         if !rows.isEmpty { return Array((faults + rows + found + orphans).prefix(limit)) }
       }
       faults += tables + found + orphans
-      faults += try SQLiteTransaction(database, names: Names(), isTransaction: false).claimDamage(limit: limit)
-      faults += try SQLiteAgenda(database, isTransaction: false).damage()
+      faults += try TableTransaction(sql, names: Names()).claimDamage()
       return Array(faults.prefix(limit))
     } catch let error as DatabaseError {
       // What was found before may explain the error: a table is not there.
@@ -640,16 +634,11 @@ extension Configuration {
   }
 }
 
-/// Sizes of pages in bytes, of the caches of who writes and of each who reads, and of the log of changes; how many claims
-/// expiry looks at in one transaction.
+/// Sizes of pages in bytes, of the caches of the writer and of each reader, and of the log of changes.
 enum StoreTuning {
   static let pageSize = 4096
   static let cacheKibibytes = 16_384
   static let readingKibibytes = 8192
   static let checkpointPages = 16_384
   static let journalBytes = 64 << 20
-  static let expiredAtOnce = 4_000_000
-  /// Key data of the agenda that is overwritten when a series has looked at everything, and at most.
-  static let forgottenKeys = 1 << 18
-  static let mostForgottenKeys = 1 << 20
 }

@@ -2,20 +2,19 @@ import GRDB
 package import KeyStorage
 import Synchronization
 
-/// A store in the memory of this process, for tests: all of SQLite's, but for the file. Readers wait for writers, and the agenda
-/// keeps small batches apart, so that a round looks only at what has changed.
+/// A store in the memory of this process, for tests: all of SQLite's, but for the file. Readers wait for writers, and the
+/// agenda tells small batches apart, so that a round looks only at what has changed.
 package final class TransientStore: Store {
   package let role = StoreRole.owner
   package var place: String { "memory" }
 
   private let database: DatabaseQueue
   private let names = Mutex(Names())
-  private let filters = SharedFilters()
-  private let expiredAtOnce: Int
+  private let expiredAtOnce: Int?
 
   /// - Parameter expiredAtOnce: claims that expiry looks at in one transaction.
   package init(expiredAtOnce: Int? = nil) throws {
-    self.expiredAtOnce = expiredAtOnce ?? StoreTuning.expiredAtOnce
+    self.expiredAtOnce = expiredAtOnce
     database = try DatabaseQueue(configuration: .store(isReadOnly: false, pageLimit: nil))
     try database.write { try Schema.make(in: $0) }
   }
@@ -24,7 +23,9 @@ package final class TransientStore: Store {
     _ body: @escaping @Sendable (any StoredState) throws -> Result
   ) async throws -> Result {
     do {
-      return try await database.read { [self] in try body(SQLiteTransaction($0, names: names.withLock { $0 })) }
+      return try await database.read { [self] in
+        try body(TableTransaction(SQLiteSession($0), names: names.withLock { $0 }))
+      }
     } catch let error as DatabaseError {
       throw StorageFault(error, path: place)
     }
@@ -36,13 +37,11 @@ package final class TransientStore: Store {
     do {
       return try await database.writeWithoutTransaction { [self] database in
         let (result, transaction) = try database.inOneTransaction {
-          let transaction = SQLiteTransaction(
-            database, names: names.withLock { $0 }, filters: filters.latest, expiredAtOnce: expiredAtOnce,
-            smallBatch: 0)
+          let transaction = TableTransaction(
+            SQLiteSession(database), names: names.withLock { $0 }, expiredAtOnce: expiredAtOnce, smallBatch: 0)
           return (try body(transaction), transaction)
         }
         names.withLock { $0 = transaction.names }
-        if let known = transaction.runs?.filters { filters.latest = known }
         return result
       }
     } catch let error as DatabaseError {

@@ -11,7 +11,7 @@ import Testing
   import PostgresDriver
 #endif
 
-/// The check finds damage by the database's own means, by the decoding of blocks, and by comparing tables.
+/// The check finds damage by the database's own means, by reading rows, and by comparing tables.
 @Suite("Stores: damage")
 struct DamageTests {
   private static let document = DocumentID(rawValue: 1)
@@ -55,84 +55,6 @@ struct DamageTests {
     let store = try SQLiteStore(folder: folder, role: .reader, now: Times.now)
     defer { try? store.letGo() }
     return try await store.damage(limit: 99)
-  }
-
-  // MARK: Pieces
-
-  enum Piece: String, CaseIterable, CustomTestStringConvertible {
-    case block = "claim_blocks"
-    case filter = "claim_filters"
-    case agenda
-    case release = "release_blocks"
-    case releaseFilter = "release_filters"
-
-    var testDescription: String { rawValue }
-    var column: String {
-      switch self {
-      case .block, .release: "claims"
-      case .filter, .releaseFilter: "filter"
-      case .agenda: "keys"
-      }
-    }
-    /// Selects one piece.
-    var query: String {
-      let place = [.filter, .releaseFilter].contains(self) ? 0 : 3
-      return "SELECT id, \(column) AS bytes FROM \(rawValue) ORDER BY id LIMIT 1 OFFSET \(place)"
-    }
-    /// How the check's line about it begins.
-    var words: String {
-      switch self {
-      case .block: "claims: the block at "
-      case .filter: "claims: the filter at "
-      case .agenda: "agenda: pieces that are not what was written: 1"
-      case .release: "releases of NL: the block at "
-      case .releaseFilter: "releases of NL: the filter at "
-      }
-    }
-  }
-
-  @Test("a flipped bit in any piece is found", arguments: Piece.allCases)
-  func sqlite(piece: Piece) async throws {
-    try await withFolder { folder in
-      let path = try await Self.makeStore(in: folder)
-      try await Self.change(path) { database in
-        let row = try #require(try Row.fetchOne(database, sql: piece.query))
-        var bytes: Data = row["bytes"]
-        bytes[100] ^= 1
-        try database.execute(
-          sql: "UPDATE \(piece.rawValue) SET \(piece.column) = ? WHERE id = ?",
-          arguments: [bytes, row["id"] as Int64])
-      }
-      try await Self.check(piece, try SQLiteStore(folder: folder, now: Times.now), advice: StorageFault.fileAdvice)
-    }
-  }
-
-  #if PostgreSQL
-    @Test(
-      "a flipped bit in any piece is found in PostgreSQL",
-      .enabled(if: StoreKind.hasPostgres, "PostgresTests says what it needs"), arguments: Piece.allCases)
-    func postgres(piece: Piece) async throws {
-      let schema = PostgresServer.newSchema()
-      let store = try PostgresStore(try ConnectionWords(try PostgresServer.shared.words), schema: schema)
-      try await Self.fill(store)
-      _ = try PostgresServer.shared.query(
-        """
-        SET search_path = "\(schema)";
-        UPDATE \(piece.rawValue) SET \(piece.column) = set_bit(\(piece.column), 803, 1 - get_bit(\(piece.column), 803))
-        WHERE id = (SELECT id FROM (\(piece.query)) AS one)
-        """)
-      try await Self.check(piece, store, advice: StorageFault.databaseAdvice)
-    }
-  #endif
-
-  private static func check(_ piece: Piece, _ store: any Store, advice: String) async throws {
-    let found = try await store.damage(limit: 9)
-    #expect(found.contains { $0.hasPrefix(piece.words) }, "\(found)")
-    #expect(!found.contains { $0.contains("keyferry store") }, "\(found)")
-    guard piece == .block else { return }
-    // A command that reads the block ends with what to do about it.
-    let fault = await #expect(throws: StorageFault.self) { try await store.snapshot() }
-    #expect(fault?.code == .corrupt && fault?.reason.hasSuffix("; \(advice)") == true, "\(fault?.reason ?? "")")
   }
 
   // MARK: Indexes and pages

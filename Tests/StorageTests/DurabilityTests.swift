@@ -35,7 +35,7 @@ struct DurabilityTests {
     ) async throws -> Result {
       try await base.write(as: authority) { transaction in
         let result = try body(transaction)
-        let database = try #require(transaction as? SQLiteTransaction).database
+        let database = try #require((transaction as? TableTransaction)?.sql as? SQLiteSession).database
         let answer = try #require(try Int.fetchOne(database, sql: "PRAGMA synchronous"))
         self.answers.withLock { $0.append(answer) }
         #expect(try String.fetchOne(database, sql: "PRAGMA journal_mode") == "wal")

@@ -20,8 +20,8 @@ struct HostileNumberTests {
     "UPDATE documents SET rejections = '{' WHERE state = 'recorded'", "UPDATE uploads SET regions = '['",
     "INSERT INTO held VALUES (1, x'000102030405060708090a0b0c0d0e0f', 2670000, 144, 1, 1, 0, 1, 'because')",
     "UPDATE bundles SET path = '../../../outside/precious'", "UPDATE bundles SET path = '/etc/passwd'",
-    "INSERT INTO pauses VALUES ('person', 'x', 0, NULL, NULL)", "DELETE FROM release_runs",
-    "DELETE FROM totals", "UPDATE totals SET claims = 5", "UPDATE claim_runs SET target = 99",
+    "INSERT INTO pauses VALUES ('person', 'x', 0, NULL, NULL)", "UPDATE claims SET arrival = 99",
+    "DELETE FROM totals", "UPDATE totals SET claims = 5", "UPDATE OR IGNORE claims SET said = 0",
     "INSERT INTO origins (id, name) VALUES (4294967296, 'XX')",
     "INSERT INTO regions (id, names) VALUES (9000000000, '[\"XX\"]')",
   ]

@@ -5,7 +5,7 @@ import KeyNormalization
 import KeyStorage
 import Testing
 
-/// Runs of many blocks, of which a batch asks some here and there.
+/// Many claims, of which a batch asks some here and there.
 @Suite("Stores: many claims") struct ManyClaimsTests {
   private static func key(_ number: UInt64) -> ClaimedKey {
     var key = KeyRecordTests.key(number)
@@ -17,7 +17,6 @@ import Testing
     "what is known is known again, and what is asked about is found, wherever it stands",
     arguments: LongList.isRun ? StoreKind.allCases.filter { $0 != .repeating } : [.sqlite])
   func known(kind: StoreKind) async throws {
-    // As many as make runs with filters, and one that is merged of others.
     let batches = (0..<20).map { batch in (0..<1500).map { Self.key(UInt64(batch * 1500 + $0 + 1)) } }
     try await withStore(kind) { store in
       let ledger = Ledger(store)
@@ -28,11 +27,10 @@ import Testing
         }.new
       }
       for (number, keys) in batches.enumerated() { #expect(try await record(keys, as: "\(number)") == 1500) }
-      // Few of each run, all of some, and as many that nobody knows.
+      // Some that are known, and as many that are not.
       let few = (0..<3000).map { Self.key(UInt64($0 * 7 + 1)) }
       #expect(try await record(few, as: "few") == 0)
       #expect(try await record(few + (0..<3000).map { Self.key(UInt64(40_000 + $0)) }, as: "half") == 3000)
-      // So few that a store asks for just their blocks.
       for count in [1, 3, 20, 80] {
         let some = (0..<count).map { Self.key(UInt64($0 * 300 + 2)) } + [Self.key(UInt64(60_000 + count))]
         #expect(try await record(some, as: "\(count)") == 1)

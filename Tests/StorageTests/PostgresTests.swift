@@ -359,8 +359,8 @@
       let fault = await #expect(throws: StorageFault.self) {
         try await store.write { transaction in
           try transaction.setNote([1], named: "n")
-          let inner = try #require(transaction as? PostgresTransaction)
-          _ = try? inner.database.run("SELECT 1 / 0")
+          let inner = try #require(transaction as? TableTransaction)
+          _ = try? inner.sql.run("SELECT 1 / 0")
         }
       }
       #expect(fault?.code == .inputOutput)
@@ -369,7 +369,7 @@
       #expect(try await store.read { try $0.note(named: "n") } == [2])
       // Who reads cannot write.
       let held = await #expect(throws: StorageFault.self) {
-        try await store.read { state in try #require(state as? PostgresTransaction).setNote([3], named: "n") }
+        try await store.read { state in try #require(state as? TableTransaction).setNote([3], named: "n") }
       }
       #expect(held?.code == .inputOutput)
     }

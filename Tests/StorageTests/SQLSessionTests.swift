@@ -12,7 +12,7 @@ struct SQLSessionTests {
     _ kind: StoreKind, _ body: @escaping @Sendable (any SQLSession) throws -> Void
   ) async throws {
     try await withStore(kind) { store in
-      try await store.write { try body(try #require($0 as? any ClaimTables).sql) }
+      try await store.write { try body(try #require($0 as? TableTransaction).sql) }
     }
   }
 
@@ -77,7 +77,7 @@ struct SQLSessionTests {
         let fault = #expect(throws: StorageFault.self) { try row["number"] as Int64 }
         #expect(
           fault?.code == .corrupt
-            && fault?.reason == "the database: the column number has \(query), allowed is a whole number within ±2^53")
+            && fault?.reason == "the column number of notes has \(query), allowed is a whole number within ±2^53")
       }
       let row = try #require(try sql.row("SELECT name, value FROM notes"))
       #expect(throws: StorageFault.self) { try row["name"] as Int64 }
@@ -93,7 +93,7 @@ struct SQLSessionTests {
     let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31) }
     try await withStore(kind) { store in
       let found = try await store.write { transaction in
-        let sql = try #require(transaction as? any ClaimTables).sql
+        let sql = try #require(transaction as? TableTransaction).sql
         let document = try transaction.document("a")
         try sql.insert(
           into: "contents", ["document", "until"], [.int(document.rawValue), Times.now.sqlValue],

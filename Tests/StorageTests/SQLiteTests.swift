@@ -294,25 +294,6 @@ struct SQLiteTests {
     }
   }
 
-  @Test("a block of claims that is none is named by the check, and by whoever reads it")
-  func damagedBlock() async throws {
-    try await withFolder { folder in
-      let store = try SQLiteStore(folder: folder, now: Times.now)
-      _ = try await store.write { try $0.record(Self.manyClaims(900), of: try $0.document("a"), at: Times.now) }
-      let raw = try DatabaseQueue(path: folder + "/" + SQLiteStore.fileName)
-      let id = try await raw.write { database in
-        let id = try Int64.fetchOne(database, sql: "SELECT id FROM claim_blocks ORDER BY id LIMIT 1 OFFSET 2") ?? 0
-        try database.execute(sql: "UPDATE claim_blocks SET claims = zeroblob(900) WHERE id = ?", arguments: [id])
-        return id
-      }
-      try raw.close()
-      let name = "claims: the block at \(id & 0xffff_ffff) of run \(id >> 32) cannot be read"
-      #expect(try await store.damage(limit: 9).contains { $0.hasPrefix(name) })
-      let fault = await #expect(throws: StorageFault.self) { try await store.read { try allClaims($0, limit: 100) } }
-      #expect(fault?.code == .corrupt && fault?.reason.hasPrefix(name) == true)
-    }
-  }
-
   @Test("the schema refuses wrong rows")
   func schema() async throws {
     try await withFolder { folder in
@@ -332,19 +313,14 @@ struct SQLiteTests {
           return false
         }
       }
-      // What is in a block says its own checks: SegmentTests.
-      func run(_ values: String) -> String { "INSERT INTO claim_runs VALUES (NULL, \(values))" }
-      #expect(try await isAccepted(run("1, 0, 0, NULL, NULL, NULL")))
+      func claim(_ values: String) -> String { "INSERT INTO claims VALUES (\(values))" }
+      let key = "x'000102030405060708090a0b0c0d0e0f'"
+      #expect(try await isAccepted(claim("\(key), 2670000, 144, 1, 1, 0, 1, 0")))
       for values in [
-        "-1, 0, 0, NULL, NULL, NULL", "1, 0, 2, NULL, NULL, NULL", "1, 0, 0, NULL, 0, NULL", "1, 0, 0, NULL, NULL, 0",
-        "1, 0, 0, NULL, 4294967296, 0", "1, NULL, 0, NULL, NULL, NULL",
-      ] { #expect(try await !isAccepted(run(values)), "\(values)") }
-      for table in ["claim_blocks", "claim_filters"] {
-        #expect(try await isAccepted("INSERT INTO \(table) VALUES (9, x'00')"))
-        for values in ["0, x'00'", "-1, x'00'", "9, NULL", "9, 'text'"] {
-          #expect(try await !isAccepted("INSERT INTO \(table) VALUES (\(values))"), "\(values)")
-        }
-      }
+        "x'00', 2670000, 144, 1, 1, 0, 1, 0", "NULL, 2670000, 144, 1, 1, 0, 1, 0", "\(key), -1, 144, 1, 1, 0, 1, 0",
+        "\(key), 2670000, 0, 1, 1, 0, 1, 0", "\(key), 2670000, 144, 4294967296, 1, 0, 1, 0",
+        "\(key), 2670000, 144, 1, 1, 0, 0, 0", "\(key), 2670000, 144, 1, 1, 0, 1, -1",
+      ] { #expect(try await !isAccepted(claim(values)), "\(values)") }
 
       let document = "INSERT INTO documents (source, name, state, discovered, changed) VALUES "
       #expect(try await isAccepted(document + "(1, 'new', 'discovered', 0, 0)"))

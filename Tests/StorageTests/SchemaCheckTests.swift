@@ -131,7 +131,7 @@ struct SchemaCheckTests {
   }
 
   @Test(
-    "a row that its table does not allow is found", arguments: ["agenda SET count = -5", "documents SET attempts = -1"])
+    "a row that its table does not allow is found", arguments: ["agenda SET event = -5", "documents SET attempts = -1"])
   func rows(change words: String) async throws {
     try await withFolder { folder in
       try await made(in: folder)
@@ -145,7 +145,7 @@ struct SchemaCheckTests {
   func damaged() async throws {
     try await withFolder { folder in
       try await made(in: folder)
-      try change(folder, "DELETE FROM claim_blocks")
+      try change(folder, "DELETE FROM claims")
       let store = try SQLiteStore(folder: folder, role: .reader, now: Times.now)
       let fault = await #expect(throws: StorageFault.self) { try await store.copy(to: folder + "/copy.sqlite") }
       #expect(fault?.code == .corrupt && fault?.reason.contains("run keyferry store restore COPY") == true)

@@ -51,14 +51,8 @@ package struct StoreTable: Hashable, Sendable {
     StoreTable("recalls", key: "id", "origin since document event time claims who why of_source"),
     StoreTable("held", key: "document key rolling_start said origin source regions", "event reason"),
     StoreTable("totals", key: "id", "claims"),
-    StoreTable("claim_runs", key: "id", "claims first_end has_filters target sweep sweep_end"),
-    StoreTable("claim_blocks", key: "id", "claims", pageSize: 500),
-    StoreTable("claim_filters", key: "id", "filter", pageSize: 64),
+    StoreTable("claims", key: "key rolling_start said origin source regions", "arrival recall"),
     StoreTable("series", key: "id", "name"),
-    StoreTable("release_runs", key: "id", "series claims first_end has_filters target sweep sweep_end"),
-    StoreTable("release_blocks", key: "id", "claims", pageSize: 500),
-    StoreTable("release_filters", key: "id", "filter", pageSize: 64),
-    StoreTable("release_origins", key: "id", "names"),
     StoreTable(
       "bundles", key: "id",
       """
@@ -86,7 +80,7 @@ package struct StoreTable: Hashable, Sendable {
       rolling_period transmission_risk report_type days_since_onset visited state push position stored_type failures \
       reason changed
       """),
-    StoreTable("agenda", key: "id", "hour event count is_small keys", pageSize: 64),
+    StoreTable("agenda", key: "hour key", "event"),
     StoreTable("agenda_floor", key: "id", "event hour"),
     StoreTable("federation_batches", key: "id", "day number made until"),
     StoreTable(
@@ -171,7 +165,7 @@ private struct MovableTables {
   }
 
   private static func session(of state: any StoredState) throws -> any SQLSession {
-    guard let tables = state as? any ClaimTables else {
+    guard let tables = state as? TableTransaction else {
       throw StorageFault(.unsupported, "a store without tables cannot be copied")
     }
     return tables.sql

@@ -13,7 +13,7 @@ package struct SQLRow {
   package subscript<Value: SQLReadable>(_ name: String) -> Value {
     get throws {
       guard let place = columns.places[name] else {
-        throw StorageFault(.corrupt, "the database: a row has no column \(name)")
+        throw StorageFault(.corrupt, "a row has no column \(columns.place(of: name))")
       }
       return try read(place, name)
     }
@@ -26,11 +26,11 @@ package struct SQLRow {
 
   private func read<Value: SQLReadable>(_ place: Int, _ name: String) throws -> Value {
     guard values.indices.contains(place) else {
-      throw StorageFault(.corrupt, "the database: a row has no column \(name)")
+      throw StorageFault(.corrupt, "a row has no column \(columns.place(of: name))")
     }
     guard let value = Value(values[place]) else {
       throw StorageFault(
-        .corrupt, "the database: the column \(name) has \(values[place].kind), allowed is \(Value.kind)")
+        .corrupt, "the column \(columns.place(of: name)) has \(values[place].kind), allowed is \(Value.kind)")
     }
     return value
   }
@@ -40,10 +40,20 @@ package struct SQLRow {
 package final class SQLColumns: Sendable {
   let names: [String]
   let places: [String: Int]
+  private let sql: String
 
-  package init(_ names: [String]) {
+  /// - Parameter sql: the query.
+  package init(_ names: [String], of sql: String) {
     self.names = names
+    self.sql = sql
     places = Dictionary(zip(names, names.indices), uniquingKeysWith: { first, _ in first })
+  }
+
+  /// For messages: a column, and the table where the query asks one alone.
+  fileprivate func place(of name: String) -> String {
+    let words = sql.split { $0.isWhitespace || "();,".contains($0) }
+    let tables = Set(words.indices.dropLast().filter { ["FROM", "JOIN"].contains(words[$0]) }.map { words[$0 + 1] })
+    return tables.count == 1 ? "\(name) of \(tables.first ?? "")" : name
   }
 }
 
@@ -132,8 +142,10 @@ extension TemporaryExposureKey: SQLReadable {
   package static var kind: String { "a key of 16 bytes" }
 
   package init?(_ value: StoredValue) {
-    guard case .bytes(let bytes) = value else { return nil }
-    self.init(bytes)
+    guard case .bytes(let bytes) = value, bytes.count == Self.byteCount else { return nil }
+    let key = bytes.withUnsafeBytes { $0.baseAddress.map { TemporaryExposureKey(loadingFrom: $0) } }
+    guard let key else { return nil }
+    self = key
   }
 }
 

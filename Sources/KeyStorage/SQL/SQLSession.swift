@@ -22,6 +22,9 @@ package protocol SQLSession: AnyObject {
   /// - Throws: ``StorageFault`` in a transaction that only reads.
   func nextNumbers(_ count: Int, of table: String) throws -> Int64
 
+  /// The last number that was given to a row of a table; 0 before the first one.
+  func lastNumber(of table: String) throws -> Int64
+
   /// The last numbers that were given, by table.
   func lastNumbers() throws -> [String: Int64]
 
@@ -30,6 +33,11 @@ package protocol SQLSession: AnyObject {
 
   /// What the database takes for the time; `nil` where it runs in this process.
   func serverTime() throws -> Instant?
+
+  /// Adds rows, each with as many values as there are columns.
+  ///
+  /// - Parameter conflict: what follows the values, such as `ON CONFLICT … DO NOTHING`. No two rows are in conflict with each other.
+  func insert(into table: String, _ columns: [String], _ rows: [[SQLValue]], _ conflict: String) throws
 
   /// Adds a row with a column `bytes` that may be as large as a document.
   ///
@@ -88,23 +96,8 @@ extension SQLSession {
     }
   }
 
-  /// Adds rows, several in one statement.
-  ///
-  /// - Parameter conflict: what follows the values, such as `ON CONFLICT … DO NOTHING`.
-  package func insert(
-    into table: String, _ columns: [String], _ rows: [[SQLValue]], _ conflict: String = ""
-  ) throws {
-    let atOnce = max(1, Self.partSize / max(1, columns.count))
-    for start in stride(from: 0, to: rows.count, by: atOnce) {
-      let part = rows[start..<min(start + atOnce, rows.count)]
-      var next = 0
-      let places = part.map { row in
-        "(\(row.map { _ in next += 1; return "$\(next)" }.joined(separator: ", ")))"
-      }
-      try run(
-        "INSERT INTO \(table) (\(columns.joined(separator: ", "))) VALUES \(places.joined(separator: ", ")) \(conflict)",
-        with: part.flatMap(\.self))
-    }
+  package func insert(into table: String, _ columns: [String], _ rows: [[SQLValue]]) throws {
+    try insert(into: table, columns, rows, "")
   }
 
   /// Values of one statement.
@@ -164,7 +157,14 @@ extension [UInt8]: SQLArgument {
 }
 
 extension TemporaryExposureKey: SQLArgument {
-  package var sqlValue: SQLValue { .bytes(bytes) }
+  package var sqlValue: SQLValue {
+    .bytes(
+      [UInt8](unsafeUninitializedCapacity: Self.byteCount) { room, count in
+        guard let start = room.baseAddress else { return }
+        store(to: UnsafeMutableRawPointer(start))
+        count = Self.byteCount
+      })
+  }
   package static var sqlNull: SQLValue { .bytes(nil) }
 }
 

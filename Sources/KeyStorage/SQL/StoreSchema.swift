@@ -7,7 +7,7 @@ internal import KeyNormalization
 /// in which transactions are kept, and texts are in the order of their bytes.
 package enum StoreSchema {
   /// Of the tables. A store of another version is refused: it is begun anew and pulled again.
-  package static let version: Int64 = 100
+  package static let version: Int64 = 101
 
   /// The tables whose rows are numbered.
   package static let numbered: [String] = text.matches(of: #/CREATE TABLE (\w+) \(\n  id numbered/#).map {
@@ -223,59 +223,22 @@ package enum StoreSchema {
     );
     INSERT INTO totals VALUES (1, 0);
 
-    -- Claims in runs: the number of a block is that of its run, and the first four bytes of key data from which on it has claims.
-    CREATE TABLE claim_runs (
-      id numbered,
-      claims int NOT NULL CHECK (claims >= 0),
-      -- The interval before which no claim of it ends.
-      first_end int NOT NULL,
-      has_filters int NOT NULL CHECK (has_filters IN (0, 1)),
-      -- The run into which it is being merged.
-      target int,
-      -- How far expiry has come in it.
-      sweep int CHECK (sweep BETWEEN 0 AND 4294967295),
-      sweep_end int,
-      CHECK (target <> id),
-      CHECK ((sweep IS NULL) = (sweep_end IS NULL))
-    );
-    CREATE TABLE claim_blocks (
-      id int PRIMARY KEY CHECK (id > 0),
-      claims blob NOT NULL
-    );
-    CREATE TABLE claim_filters (
-      id int PRIMARY KEY CHECK (id > 0),
-      filter blob NOT NULL
-    );
+    -- What was said, each once. A claim refers to the arrival that brought it, and to the recall that withdrew it; 0 is none.
+    CREATE TABLE claims (
+      key blob NOT NULL CHECK (length(key) = 16),
+      rolling_start int NOT NULL CHECK (rolling_start BETWEEN 0 AND 2147483647),
+      said int NOT NULL \(statementChecks),
+      origin int NOT NULL CHECK (origin BETWEEN 0 AND 2147483647),
+      source int NOT NULL CHECK (source BETWEEN 0 AND 2147483647),
+      regions int NOT NULL CHECK (regions BETWEEN 0 AND 2147483647),
+      arrival int NOT NULL CHECK (arrival BETWEEN 1 AND 2147483647),
+      recall int NOT NULL DEFAULT 0 CHECK (recall BETWEEN 0 AND 2147483647),
+      PRIMARY KEY (key, rolling_start, said, origin, source, regions)
+    ) keyed;
 
     CREATE TABLE series (
       id numbered,
       name text NOT NULL UNIQUE
-    );
-
-    CREATE TABLE release_runs (
-      id numbered,
-      series int NOT NULL REFERENCES series (id),
-      claims int NOT NULL CHECK (claims >= 0),
-      first_end int NOT NULL,
-      has_filters int NOT NULL CHECK (has_filters IN (0, 1)),
-      target int,
-      sweep int CHECK (sweep BETWEEN 0 AND 4294967295),
-      sweep_end int,
-      CHECK (target <> id),
-      CHECK ((sweep IS NULL) = (sweep_end IS NULL))
-    );
-    CREATE INDEX release_runs_by_series ON release_runs (series);
-    CREATE TABLE release_blocks (
-      id int PRIMARY KEY CHECK (id > 0),
-      claims blob NOT NULL
-    );
-    CREATE TABLE release_filters (
-      id int PRIMARY KEY CHECK (id > 0),
-      filter blob NOT NULL
-    );
-    CREATE TABLE release_origins (
-      id numbered,
-      names text NOT NULL UNIQUE
     );
 
     CREATE TABLE bundles (
@@ -378,16 +341,12 @@ package enum StoreSchema {
 
     -- Key data that a round has to look at: what was noted of it since the last one, and what has ended since.
     CREATE TABLE agenda (
-      id numbered,
       -- The hour since 1970 before which its claims end; 0 is at once.
       hour int NOT NULL CHECK (hour >= 0),
-      event int NOT NULL,
-      count int NOT NULL CHECK (count > 0),
-      is_small int NOT NULL CHECK (is_small IN (0, 1)),
-      keys blob NOT NULL
-    );
-    CREATE INDEX agenda_by_hour ON agenda (hour, is_small, count);
-    CREATE INDEX agenda_by_event ON agenda (event);
+      key blob NOT NULL CHECK (length(key) = 16),
+      event int NOT NULL CHECK (event >= 0),
+      PRIMARY KEY (hour, key)
+    ) keyed;
     -- What was noted up to this event for hours up to this one is forgotten.
     CREATE TABLE agenda_floor (
       id int PRIMARY KEY CHECK (id = 1),

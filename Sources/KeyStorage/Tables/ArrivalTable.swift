@@ -2,7 +2,9 @@ package import ExposureKeys
 package import KeyNormalization
 
 extension ClaimRow {
-  static let columnNames = columns.split(separator: ", ").map(String.init)
+  static let identityColumns = "key, rolling_start, said, origin, source, regions"
+  static let columnNames = identityColumns.split(separator: ", ").map(String.init)
+  static let allColumns = columnNames + ["arrival", "recall"]
 
   /// The six columns that tell one claim from another.
   var identity: [SQLValue] {
@@ -19,7 +21,7 @@ extension ClaimRow {
   }
 }
 
-extension ClaimTables {
+extension TableTransaction {
   // MARK: What is held
 
   /// In the order of key data, without having all at once.
@@ -29,12 +31,14 @@ extension ClaimTables {
   ///   - event: as it was when this event had happened; `nil` is now.
   package func eachHeld(
     from start: TemporaryExposureKey, before end: TemporaryExposureKey?, asOf event: EventID?,
+    and condition: String = "",
     _ body: (ClaimRow) throws -> Void
   ) throws {
     let values: [any SQLArgument] = [start, event?.rawValue ?? .max, end]
     try sql.each(
       """
-      SELECT \(ClaimRow.columns) FROM held WHERE key >= $1 AND event <= $2 AND ($3 IS NULL OR key < $3) ORDER BY key
+      SELECT \(ClaimRow.identityColumns) FROM held WHERE key >= $1 AND event <= $2 AND ($3 IS NULL OR key < $3) \(condition)
+      ORDER BY key
       """, with: values.map(\.sqlValue)
     ) { try body(try ClaimRow($0)) }
   }
@@ -49,7 +53,7 @@ extension ClaimTables {
     var held: [(row: ClaimRow, document: DocumentID, reason: AdmissionReason)] = []
     try sql.inParts(keys.map(\.sqlValue)) { list, part in
       try sql.each(
-        "SELECT \(ClaimRow.columns), document, reason FROM held WHERE key IN \(list) ORDER BY key", with: part
+        "SELECT \(ClaimRow.identityColumns), document, reason FROM held WHERE key IN \(list) ORDER BY key", with: part
       ) { row in
         held.append((try ClaimRow(row), DocumentID(rawValue: try row["document"]), try row.choice("reason")))
       }
@@ -59,7 +63,7 @@ extension ClaimTables {
 
   package func heldRows(of document: DocumentID, _ part: HeldPart) throws -> [ClaimRow] {
     try sql.rows(
-      "SELECT \(ClaimRow.columns) FROM held WHERE document = $1\(part.condition)", document.rawValue
+      "SELECT \(ClaimRow.identityColumns) FROM held WHERE document = $1\(part.condition)", document.rawValue
     ).map { try ClaimRow($0) }
   }
 
@@ -70,7 +74,7 @@ extension ClaimTables {
     try sql.insert(
       into: "held", ["document"] + ClaimRow.columnNames + ["event", "reason"],
       rows.map { [.int(document.rawValue)] + $0.row.identity + [.int(event.id.rawValue), .text($0.reason.rawValue)] },
-      "ON CONFLICT (document, \(ClaimRow.columns)) DO NOTHING")
+      "ON CONFLICT (document, \(ClaimRow.identityColumns)) DO NOTHING")
   }
 
   /// - Returns: how many there were.
@@ -133,6 +137,14 @@ extension ClaimTables {
   package func arrivals(meantBy recall: RecallRequest) throws -> [Int64: Int64] {
     let rows = try sql.rows("SELECT id, document FROM arrivals WHERE \(meantByRecall)", with: meaning(recall))
     return Dictionary(try rows.map { (try $0["id"], try $0["document"]) }, uniquingKeysWith: { first, _ in first })
+  }
+
+  func withdraw(of origin: Int64, meantBy recall: RecallRequest, by number: Int32) throws {
+    try sql.run(
+      """
+      UPDATE claims SET recall = $5
+      WHERE recall = 0 AND origin = $4 AND arrival IN (SELECT id FROM arrivals WHERE \(meantByRecall))
+      """, with: meaning(recall) + [.int(origin), number.sqlValue])
   }
 
   /// Withdrawn claims do not count for the usual volume.

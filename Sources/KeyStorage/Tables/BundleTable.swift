@@ -1,7 +1,7 @@
 package import ExposureKeys
-package import KeyNormalization
+internal import KeyNormalization
 
-extension ClaimTables {
+extension TableTransaction {
   package func bundles(of series: String?, in states: Set<BundleState>) throws -> [BundleRecord] {
     let ofSeries = series == nil ? "" : " AND bundles.series = (SELECT id FROM series WHERE name = $1)"
     let condition = "bundles.state IN \(words(states))\(ofSeries)"
@@ -80,9 +80,9 @@ extension ClaimTables {
       zip(bundles, recipe.bundles).map { [.int($0.rawValue), .int(event.id.rawValue), .bytes($1)] })
   }
 
-  // MARK: Released keys in a table
+  // MARK: Released keys
 
-  package func releasedInTable(
+  func released(
     by series: Int64, from start: TemporaryExposureKey, limit: Int, before bundle: BundleID?
   ) throws -> [ReleasedKey] {
     let values: [any SQLArgument] = [series, start, max(0, limit)] + (bundle.map { [$0.rawValue] } ?? [])
@@ -100,7 +100,7 @@ extension ClaimTables {
     }
   }
 
-  package func releasedInTable(by series: Int64, about keys: [TemporaryExposureKey]) throws -> [ReleasedKey] {
+  func released(by series: Int64, about keys: [TemporaryExposureKey]) throws -> [ReleasedKey] {
     var found: [ReleasedKey] = []
     try sql.inParts(keys.map(\.sqlValue), behind: 1) { list, part in
       try sql.each(
@@ -113,7 +113,7 @@ extension ClaimTables {
 
   /// The first bundle with which a series has released a key, the last one, and the one that revised it; empty where the table
   /// does not have it.
-  package func bundlesInTable(by series: Int64, about subject: KeySubject) throws -> Set<BundleID> {
+  func bundles(releasedBy series: Int64, about subject: KeySubject) throws -> Set<BundleID> {
     let row = try sql.rows(
       "SELECT bundle, first_bundle, revision_bundle FROM released WHERE series = $1 AND key = $2 AND rolling_start = $3",
       series, subject.key.bytes, subject.rollingStart
@@ -123,42 +123,36 @@ extension ClaimTables {
     return Set(numbers.compactMap(\.self).map(BundleID.init))
   }
 
-  package func releaseInTable(_ keys: [ReleasedKey], by series: Int64) throws {
-    if keys.isEmpty { return }
-    for released in keys {
-      let key = released.key
-      try sql.run(
-        """
-        INSERT INTO released (series, key, rolling_start, rolling_period, transmission_risk, report_type,
-          days_since_onset, fields, bundle, revisions, origins)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
-        ON CONFLICT (series, key, rolling_start) DO UPDATE SET rolling_period = excluded.rolling_period,
-          transmission_risk = excluded.transmission_risk, report_type = excluded.report_type,
-          days_since_onset = excluded.days_since_onset, fields = excluded.fields, bundle = excluded.bundle,
-          revisions = excluded.revisions, first_bundle = coalesce(released.first_bundle, released.bundle),
-          revision_bundle = CASE WHEN excluded.revisions > released.revisions THEN excluded.bundle
-            ELSE released.revision_bundle END,
-          earlier = CASE WHEN excluded.revisions > released.revisions
-            THEN released.rolling_period || ',' || released.transmission_risk || ',' || released.report_type || ','
-              || released.days_since_onset || ',' || released.fields
-            ELSE released.earlier END
-        """, series, key.key.bytes, key.rollingStartWord, key.rollingPeriodWord, key.transmissionRiskWord,
-        key.reportTypeWord, key.daysSinceOnsetWord, Int64(key.fields.rawValue), released.bundle.rawValue,
-        released.revisions, released.origins?.text)
-    }
-  }
-
-  /// A row of a run becomes one of the table.
-  package func putIntoTable(_ row: ClaimRow, of series: Int64) throws {
-    try releaseInTable([try ReleaseRow.release(of: row, before: nil, releaseNames.origins)], by: series)
-    let words = ReleaseRow.earlier(of: row).map {
-      "\($0.rollingPeriodWord),\($0.transmissionRiskWord),\($0.reportTypeWord),\($0.daysSinceOnsetWord),\($0.fields.rawValue)"
-    }
-    try sql.run(
+  /// - Parameter keys: each once.
+  func write(_ keys: [ReleasedKey], releasedBy series: Int64) throws {
+    try sql.insert(
+      into: "released",
+      [
+        "series", "key", "rolling_start", "rolling_period", "transmission_risk", "report_type", "days_since_onset",
+        "fields",
+        "bundle", "revisions", "origins",
+      ],
+      keys.map { released in
+        let key = released.key
+        return [
+          .int(series), key.key.sqlValue, key.rollingStartWord.sqlValue, key.rollingPeriodWord.sqlValue,
+          key.transmissionRiskWord.sqlValue, key.reportTypeWord.sqlValue, key.daysSinceOnsetWord.sqlValue,
+          .int(Int64(key.fields.rawValue)), .int(released.bundle.rawValue), released.revisions.sqlValue,
+          .text(released.origins?.text),
+        ]
+      },
       """
-      UPDATE released SET first_bundle = nullif($4, 0), revision_bundle = nullif($5, 0), earlier = $6
-      WHERE series = $1 AND key = $2 AND rolling_start = $3
-      """, series, row.key.bytes, row.rollingStart, row.regions, row.recall, words)
+      ON CONFLICT (series, key, rolling_start) DO UPDATE SET rolling_period = excluded.rolling_period,
+        transmission_risk = excluded.transmission_risk, report_type = excluded.report_type,
+        days_since_onset = excluded.days_since_onset, fields = excluded.fields, bundle = excluded.bundle,
+        revisions = excluded.revisions, first_bundle = coalesce(released.first_bundle, released.bundle),
+        revision_bundle = CASE WHEN excluded.revisions > released.revisions THEN excluded.bundle
+          ELSE released.revision_bundle END,
+        earlier = CASE WHEN excluded.revisions > released.revisions
+          THEN released.rolling_period || ',' || released.transmission_risk || ',' || released.report_type || ','
+            || released.days_since_onset || ',' || released.fields
+          ELSE released.earlier END
+      """)
   }
 }
 

@@ -1,7 +1,7 @@
 package import ExposureKeys
 internal import KeyNormalization
 
-extension ClaimTables {
+extension TableTransaction {
   package func documents(of source: String?, in states: Set<DocumentState>, limit: Int) throws -> [DocumentRecord] {
     let ofSource = source == nil ? "" : " AND source = (SELECT id FROM sources WHERE name = $2)"
     let rows = try sql.rows(

@@ -1,13 +1,11 @@
-package import ExposureKeys
+internal import ExposureKeys
 internal import KeyNormalization
 
-// What an erasure removes beside claims and the runs of releases.
+// What an erasure removes beside claims, what is held and the agenda.
 
-extension ClaimTables {
-  /// Removes what is about one key data beside claims, what is held, runs and the agenda.
-  ///
+extension TableTransaction {
   /// - Returns: how many releases there were.
-  package func eraseReleases(about key: TemporaryExposureKey) throws -> Int {
+  func eraseReleases(about key: TemporaryExposureKey) throws -> Int {
     var count = try sql.run("DELETE FROM released WHERE key = $1", key)
     try sql.run(
       "UPDATE pushes SET bytes = NULL WHERE id IN (SELECT push FROM pushed_keys WHERE key = $1)", key)

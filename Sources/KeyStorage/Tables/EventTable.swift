@@ -1,7 +1,7 @@
 package import ExposureKeys
 internal import KeyNormalization
 
-extension ClaimTables {
+extension TableTransaction {
   package func events(from start: EventID, limit: Int) throws -> [EventRecord] {
     try sql.rows("SELECT * FROM events WHERE id >= $1 ORDER BY id LIMIT $2", start.rawValue, max(0, limit)).map(
       EventRecord.init)

@@ -1,7 +1,7 @@
 package import ExposureKeys
 internal import KeyNormalization
 
-extension ClaimTables {
+extension TableTransaction {
   package func federationUpload(tagged tag: String, of country: String?) throws -> FederationUpload? {
     try sql.row("\(uploadColumns) WHERE tag = $1 AND ($2 IS NULL OR country = $2) ORDER BY id", tag, country)
       .map(FederationUpload.init)

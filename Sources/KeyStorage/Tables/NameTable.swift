@@ -115,7 +115,7 @@ package struct Names: Sendable {
   }
 }
 
-extension ClaimTables {
+extension TableTransaction {
   package func origin(_ number: Int32) throws -> String { try names.origin(number, in: sql) }
   package func regions(_ number: Int32) throws -> [String]? { try names.regions(number, in: sql) }
   package func source(_ number: Int32) throws -> Source { try names.source(number, in: sql) }

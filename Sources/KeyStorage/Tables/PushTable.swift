@@ -1,7 +1,7 @@
 package import ExposureKeys
 internal import KeyNormalization
 
-extension ClaimTables {
+extension TableTransaction {
   package func pushes(to destination: String?, in states: Set<PushState>) throws -> [PushRecord] {
     let condition = "state IN \(words(states))" + (destination == nil ? "" : " AND destinations.name = $1")
     return try sql.rows(

@@ -1,22 +1,16 @@
 package import ExposureKeys
 package import KeyNormalization
 
-extension ClaimRow {
-  /// The columns by which a row is found again where it is one of a table.
-  package static let columns = "key, rolling_start, said, origin, source, regions"
-}
-
-extension ClaimTables {
+extension TableTransaction {
   package func claims(from start: TemporaryExposureKey, limit: Int, asOf event: EventID?) throws -> ClaimPage {
-    var rows = try claimRuns().rows(from: start)
+    var rows = claimRows(from: start)
     var page = ClaimPageRows(try event.map(horizon) ?? .now)
-    var names = self
-    while let row = try rows.next() {
+    while let row = try rows.take() {
       if page.claims.count >= limit, page.isFull(before: row) {
         try addHeld(from: start, before: row.key, asOf: event, to: &page.embargo)
         return ClaimPage(claims: page.claims, embargo: page.embargo, next: row.key)
       }
-      try page.take(row, names: &names)
+      try page.take(row, names: self)
     }
     try addHeld(from: start, before: nil, asOf: event, to: &page.embargo)
     return ClaimPage(claims: page.claims, embargo: page.embargo, next: nil)
@@ -24,8 +18,7 @@ extension ClaimTables {
 
   package func claims(about keys: [TemporaryExposureKey]) throws -> ClaimPage {
     var page = ClaimPageRows(.now)
-    var names = self
-    for row in try claimRuns().rows(about: keys) { try page.take(row, names: &names) }
+    for row in try claimRows(about: keys) { try page.take(row, names: self) }
     for held in try heldRows(about: keys) { page.embargo.add(held.row) }
     return ClaimPage(claims: page.claims, embargo: page.embargo, next: nil)
   }
@@ -35,31 +28,23 @@ extension ClaimTables {
     from start: TemporaryExposureKey, before end: TemporaryExposureKey?, asOf event: EventID?,
     to embargo: inout Embargo
   ) throws {
-    var search: ClaimSearch?
-    var found: [ClaimRow] = []
-    try eachHeld(from: start, before: end, asOf: event) { row in
-      var known = try search ?? claimRuns().search()
-      found.removeAll(keepingCapacity: true)
-      try known.find(row.key, into: &found)
-      search = known
-      // A key that nobody claims is in no page.
-      if !found.isEmpty { embargo.add(row) }
-    }
+    // A key that nobody claims is in no page.
+    let claimed = "AND EXISTS (SELECT 1 FROM claims WHERE claims.key = held.key)"
+    try eachHeld(from: start, before: end, asOf: event, and: claimed) { embargo.add($0) }
   }
 
   package func claims(about key: TemporaryExposureKey, asOf event: EventID?) throws -> ClaimSet {
     let horizon = try event.map(horizon) ?? .now
     var page = ClaimPageRows(horizon)
-    var names = self
-    for row in try claimRuns().rows(about: key) where horizon.has(row) && horizon.stands(row) {
-      try page.insert(row, names: &names)
+    for row in try claimRows(about: [key]) where horizon.has(row) && horizon.stands(row) {
+      try page.insert(row, names: self)
     }
     return page.claims
   }
 
   package func isWithdrawn(_ subject: KeySubject, asOf event: EventID?) throws -> Bool {
     let last = try event.map { try horizon(at: $0).recall } ?? .max
-    return try claimRuns().rows(about: subject.key).contains {
+    return try claimRows(about: [subject.key]).contains {
       $0.rollingStart == subject.rollingStart && !$0.stands && Int64($0.recall) <= last
     }
   }
@@ -92,7 +77,7 @@ extension ClaimTables {
     var arrivals: [Int32: (document: DocumentID, stamp: ArrivalStamp)] = [:]
     var recalls: [Int64: EventID]?
     var kept: [KeptClaim] = []
-    for row in try claimRuns().rows(about: keys) {
+    for row in try claimRows(about: keys) {
       guard let arrival = try arrivals[row.arrival] ?? arrival(numbered: Int64(row.arrival)) else {
         throw StorageFault(.corrupt, "a claim refers to arrival \(row.arrival), which is not in the store")
       }
@@ -121,10 +106,9 @@ extension ClaimTables {
 
   /// The names behind a row's numbers.
   package func stated(_ row: ClaimRow) throws -> StatedClaim {
-    var names = self
     return StatedClaim(
-      subject: row.subject, statement: row.statement, origin: row.origin == 0 ? nil : try names.origin(row.origin),
-      visited: try names.regions(row.regions), source: try names.source(row.source))
+      subject: row.subject, statement: row.statement, origin: row.origin == 0 ? nil : try self.origin(row.origin),
+      visited: try regions(row.regions), source: try source(row.source))
   }
 
   /// The row of a claim, whose names are added where they are new.

@@ -1,7 +1,7 @@
 package import ExposureKeys
 internal import KeyNormalization
 
-extension ClaimTables {
+extension TableTransaction {
   /// In the order in which they happened.
   package func numberedRecalls() throws -> [(number: Int64, recall: Recall)] {
     try sql.rows("SELECT * FROM recalls ORDER BY id").map { row in
@@ -32,7 +32,7 @@ extension ClaimTables {
     return number
   }
 
-  /// Removes what has ended, but for claims and releases in runs, and what the agenda has of them.
+  /// Removes what has ended beside claims and the agenda.
   ///
   /// - Parameter receipt: is added to.
   package func expireRows(

@@ -7,7 +7,7 @@ private struct BatchNumbers {
   let regions: [Int32]
   let source: Int32
 
-  init(_ batch: AdmittedBatch, _ tables: some ClaimTables) throws {
+  init(_ batch: AdmittedBatch, _ tables: TableTransaction) throws {
     origins = try batch.origins.enumerated().map { index, name in index == 0 ? 0 : try tables.number(ofOrigin: name) }
     regions = try batch.visited.map { try tables.number(ofRegions: $0) }
     source = try tables.number(of: batch.source)
@@ -20,7 +20,7 @@ private struct BatchNumbers {
   }
 }
 
-extension ClaimTables {
+extension TableTransaction {
   package func record(
     _ batch: AdmittedBatch, of document: DocumentID, in event: EventStamp
   ) throws -> ImportReceipt {
@@ -29,7 +29,7 @@ extension ClaimTables {
     if batch.claims.isEmpty, batch.held.isEmpty { return receipt }
     let numbers = try BatchNumbers(batch, self)
     let aside = try insert(
-      ClaimRow.sorted(batch.claims.map(numbers.row)), of: document, in: event, counting: &receipt,
+      batch.claims.map(numbers.row).sorted(by: <), of: document, in: event, counting: &receipt,
       holdsOtherStarts: true)
     let rows = zip(batch.held, batch.heldReasons).map { (row: numbers.row(of: $0), reason: $1) }
     let known = try putAside(rows, of: document, in: event)
@@ -82,13 +82,8 @@ extension ClaimTables {
     if rows.isEmpty { return 0 }
     let rows = rows.sorted { $0.row < $1.row }
     try note(rows.map(\.row))
-    var search = try claimRuns().search()
-    var found: [ClaimRow] = []
-    let unknown = try rows.filter { row, _ in
-      found.removeAll(keepingCapacity: true)
-      try search.find(row.key, into: &found)
-      return !found.contains(where: row.isSame)
-    }
+    let there = Dictionary(grouping: try claimRows(about: rows.map(\.row).keyData), by: \.key)
+    let unknown = rows.filter { row, _ in !(there[row.key]?.contains(where: row.isSame) ?? false) }
     if !unknown.isEmpty { try hold(unknown, of: document, in: event) }
     return rows.count - unknown.count
   }
@@ -104,7 +99,7 @@ extension ClaimTables {
     return try insert(rows, arrival: arrival, counting: &receipt, holdsOtherStarts: holdsOtherStarts)
   }
 
-  /// Adds the rows that are new, as a run; see ``ArrivingClaims``.
+  /// Adds the rows that are new; see ``ArrivingClaims``.
   ///
   /// - Parameters:
   ///   - recall: the number of the recall that means a claim; 0 is none.
@@ -113,9 +108,8 @@ extension ClaimTables {
     _ rows: [ClaimRow], arrival: Int64, counting receipt: inout ImportReceipt, holdsOtherStarts: Bool,
     recall: (ClaimRow) throws -> Int32 = { _ in 0 }
   ) throws -> [ClaimRow] {
-    let claims = try claimRuns()
     let arriving = try ArrivingClaims(
-      rows, there: try claims.rows(about: rows), arrival: try Self.claimNumber(arrival),
+      rows, there: try claimRows(about: rows.keyData), arrival: try Self.claimNumber(arrival),
       holdsOtherStarts: holdsOtherStarts, recall: recall)
     receipt.new += arriving.new.count
     receipt.known += arriving.known
@@ -125,9 +119,8 @@ extension ClaimTables {
       try addVolumes(standing, of: arrival)
       try addToTotal(standing.reduce(0) { $0 + Int($1.count) })
     }
-    try claims.add(arriving.new)
+    try addClaims(arriving.new)
     try note(arriving.new)
-    try claims.merge(after: arriving.new.count)
     return arriving.aside
   }
 
@@ -173,14 +166,18 @@ extension ClaimTables {
     var ours: [Int32: Bool] = [:]
     // By arrival and origin.
     var standing: [Int32: [Int32: Int]] = [:]
-    try claimRuns().change(about: try claims.map(row).sorted(by: <)) { there, asked in
-      guard asked.contains(where: there.isSame) else { return there }
+    let asked = try claims.map(row).sorted(by: <)
+    for there in try claimRows(about: asked.keyData) where asked.contains(where: there.isSame) {
       let isOurs = try ours[there.arrival] ?? (arrival(numbered: Int64(there.arrival))?.document == document)
       ours[there.arrival] = isOurs
-      guard isOurs else { return there }
+      guard isOurs else { continue }
       places[there.subject] = min(places[there.subject] ?? .max, Int64(there.arrival))
       if there.stands { standing[there.arrival, default: [:]][there.origin, default: 0] += 1 }
-      return nil
+      try sql.run(
+        """
+        DELETE FROM claims WHERE key = $1 AND rolling_start = $2 AND said = $3 AND origin = $4 AND source = $5
+          AND regions = $6
+        """, with: there.identity)
     }
     for (arrival, origins) in standing.sorted(by: { $0.key < $1.key }) {
       for (origin, count) in origins.sorted(by: { $0.key < $1.key }) {

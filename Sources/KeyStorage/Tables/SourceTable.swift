@@ -1,7 +1,7 @@
 internal import ExposureKeys
 internal import KeyNormalization
 
-extension ClaimTables {
+extension TableTransaction {
   // MARK: Sources
 
   package func sources() throws -> [SourceRecord] {

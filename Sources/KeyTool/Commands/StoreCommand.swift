@@ -23,10 +23,13 @@ struct StoreCommand: AsyncParsableCommand {
       commandName: "check", _superCommandName: "keyferry store",
       abstract: "Read the whole store and say what is damaged.",
       discussion: """
-        It works beside a gateway that runs. It runs the database's own check, reads every row and every block of claims, and \
-        compares the manifests in the publication folder or the bucket with the store: either may come from an older copy.
+        It works beside a gateway that runs. It runs the database's own check, reads every row, and compares the manifests in the \
+        publication folder or the bucket with the store: either may come from an older copy.
 
-        With --deep it also reads each kept document again and compares what the document says with the claims in the store, so         that it finds a row that somebody has changed. It says how many documents it could not compare: those whose bytes are not         kept any more (retention.evidence), and those that another policy has read. It compares no uploads, because Keyferry keeps         no bytes of them.
+        With --deep it also reads each kept document again and compares what the document says with the claims in the store, so \
+        that it finds a row that somebody has changed. It says how many documents it could not compare: those whose bytes are not \
+        kept any more (retention.evidence), and those that another policy has read. It compares no uploads, because Keyferry keeps \
+        no bytes of them.
 
         The exit code is 1 when they differ, when they cannot be read, or when something is damaged. If the store is damaged, \
         stop the gateway and run keyferry store restore: it puts the last copy in the store's place and keeps the damaged file. \
@@ -56,7 +59,7 @@ struct StoreCommand: AsyncParsableCommand {
         try Console.document(line: try JSONText.render(Report(damage: damage, comparison, documents)))
       } else {
         for line in damage { try Console.result(line: printableText(line, limit: lineLimit)) }
-        if damage.isEmpty { try Console.result(line: "the store is whole") }
+        if damage.isEmpty, documents?.faults.isEmpty ?? true { try Console.result(line: "the store is whole") }
         let lines = comparison.differences + comparison.gaps + (documents.map(Self.text) ?? [])
         for line in lines { try Console.result(line: printableText(line, limit: lineLimit)) }
       }
@@ -71,7 +74,7 @@ struct StoreCommand: AsyncParsableCommand {
     /// What the kept documents say, beside the claims in the store.
     private func documents(of plan: OperatorsPlan) async throws -> KeptDocumentCheck.Findings {
       let check = KeptDocumentCheck(
-        of: plan.sources, ownOrigins: plan.ownOrigins, missingAfter: plan.retention.keysEnd(at: gateway.clock()))
+        of: plan.sources, ownOrigins: plan.ownOrigins, retention: plan.retention)
       return try await check.run(in: try await gateway.ledger(plan, as: .reader))
     }
 

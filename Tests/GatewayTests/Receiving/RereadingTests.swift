@@ -115,12 +115,8 @@ import Testing
       let receiver = Receiver(folder: folder)
       let settings = server.settings()
       _ = try await receiver.pull(settings, server.peer)
-      func findings(
-        _ settings: SourceSettings, missingAfter oldest: Int64 = 0
-      ) async throws -> KeptDocumentCheck.Findings {
-        try await KeptDocumentCheck(
-          of: [settings], ownOrigins: [], missingAfter: Instant(secondsSince1970: oldest)
-        ).run(in: receiver.ledger)
+      func findings(_ settings: SourceSettings) async throws -> KeptDocumentCheck.Findings {
+        try await KeptDocumentCheck(of: [settings], ownOrigins: [], retention: Retention()).run(in: receiver.ledger)
       }
       let whole = try await findings(settings)
       #expect(whole.faults == [] && whole.compared == 2 && whole.notKept == 0)
@@ -159,8 +155,12 @@ import Testing
         ])
       #expect(found.compared == 2)
       // What has expired is not missed.
+      let late = Instant(secondsSince1970: receiver.now.secondsSince1970 + 400 * 86_400)
+      try await receiver.store.write(as: .moving) {
+        try $0.setNote(Array("\(late.secondsSince1970)".utf8), named: StoredNote.retention.name)
+      }
       #expect(
-        try await findings(settings, missingAfter: .max).faults
+        try await findings(settings).faults
           == ["us/a.zip: a claim in the store that the document does not make"])
     }
   }

@@ -48,7 +48,7 @@ package struct ClaimRow: Hashable, Sendable, BitwiseCopyable {
       && source == other.source && regions == other.regions
   }
 
-  /// The order of a run: by key data, rolling start, and what else is its identity.
+  /// By key data, rolling start, and what else is its identity.
   @inline(__always)
   package static func < (left: ClaimRow, right: ClaimRow) -> Bool {
     if left.key != right.key { return left.key < right.key }
@@ -63,4 +63,13 @@ package struct ClaimRow: Hashable, Sendable, BitwiseCopyable {
 extension ClaimRow: CustomStringConvertible {
   /// Never the key data.
   package var description: String { "ClaimRow(arrival: \(arrival), recall: \(recall))" }
+}
+
+extension [ClaimRow] {
+  /// The key data of rows in its order, each once.
+  var keyData: [TemporaryExposureKey] {
+    var keys: [TemporaryExposureKey] = []
+    for row in self where row.key != keys.last { keys.append(row.key) }
+    return keys
+  }
 }

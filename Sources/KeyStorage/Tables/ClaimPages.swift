@@ -1,14 +1,6 @@
 internal import ExposureKeys
 package import KeyNormalization
 
-/// The names that claims refer to by number, as a store looks them up.
-package protocol ClaimNames {
-  mutating func origin(_ number: Int32) throws -> String
-  /// `nil` where none are named.
-  mutating func regions(_ number: Int32) throws -> [String]?
-  mutating func source(_ number: Int32) throws -> Source
-}
-
 /// Which claims were known at an event: those that had arrived, and that no recall had withdrawn.
 package struct RowHorizon: Sendable {
   package var arrival: Int64
@@ -57,7 +49,7 @@ package struct ClaimPageRows {
   }
 
   @inline(__always)
-  package mutating func take(_ row: ClaimRow, names: inout some ClaimNames) throws {
+  package mutating func take(_ row: ClaimRow, names: TableTransaction) throws {
     guard horizon.has(row) else { return }
     if withdrawn.last?.key != row.key { withdrawn.removeAll(keepingCapacity: true) }
     guard horizon.stands(row) else {
@@ -67,10 +59,10 @@ package struct ClaimPageRows {
     last = row.key
     for row in withdrawn { embargo.add(row) }
     withdrawn.removeAll(keepingCapacity: true)
-    try insert(row, names: &names)
+    try insert(row, names: names)
   }
 
-  package mutating func insert(_ row: ClaimRow, names: inout some ClaimNames) throws {
+  package mutating func insert(_ row: ClaimRow, names: TableTransaction) throws {
     let regionSet =
       try regions[known: row.regions]
       ?? regions.know(

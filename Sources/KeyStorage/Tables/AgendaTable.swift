@@ -1,0 +1,89 @@
+package import ExposureKeys
+
+// The agenda: key data that a round has to look at, by the hour for which it is noted, with a number that is no lower than that of the
+// event with which it came.
+
+extension TableTransaction {
+  package func agenda(
+    after event: EventID, endingIn hours: ClosedRange<Int64>, limit: Int
+  ) throws -> [TemporaryExposureKey]? {
+    guard try agendaFloor().knows(after: event, endingIn: hours) else { return nil }
+    let most = limit < Int.max ? limit + 1 : limit
+    var keys: [TemporaryExposureKey] = []
+    try sql.each(
+      """
+      SELECT DISTINCT key FROM agenda WHERE hour <= $1 AND (event > $2 OR hour >= $3) ORDER BY key LIMIT $4
+      """, with: [.int(hours.upperBound), .int(event.rawValue), .int(hours.lowerBound), most.sqlValue]
+    ) { keys.append(try $0[0]) }
+    return keys.count > limit ? nil : keys
+  }
+
+  func agendaFloor() throws -> AgendaFloor {
+    guard let row = try sql.row("SELECT event, hour FROM agenda_floor") else {
+      throw StorageFault(.corrupt, "agenda: how far it was forgotten is not there")
+    }
+    return AgendaFloor(event: EventID(rawValue: try row[0]), hour: try row[1])
+  }
+
+  package func lookAgain(at keys: [TemporaryExposureKey]) throws {
+    try note(keys.map { (AgendaHour.now, $0) }, isOpen: true, isSmall: keys.count <= smallBatch)
+  }
+
+  package func sweepAgenda(to floor: AgendaFloor) throws {
+    let known = try agendaFloor()
+    let floor = known.raised(to: floor)
+    guard floor != known else { return }
+    if sql.dialect == .postgresql { try mix(upTo: floor) }
+    try sql.run("DELETE FROM agenda WHERE event <= $1 AND hour <= $2", floor.event.rawValue, floor.hour)
+    try sql.run("UPDATE agenda_floor SET event = $1, hour = $2", floor.event.rawValue, floor.hour)
+  }
+
+  /// PostgreSQL shows by `xmin` and `ctid` which rows one transaction has written. So claims that came in small batches are written
+  /// once more, all that a round has looked at together and in the order of key data.
+  private func mix(upTo floor: AgendaFloor) throws {
+    let columns = ClaimRow.allColumns.joined(separator: ", ")
+    try sql.run(
+      """
+      WITH mixed AS (
+        DELETE FROM claims WHERE key IN (SELECT key FROM agenda WHERE event <= $1 AND hour <= $2 AND event & 255 = 255)
+        RETURNING \(columns))
+      INSERT INTO claims (\(columns)) SELECT \(columns) FROM mixed ORDER BY \(ClaimRow.identityColumns)
+      """, floor.event.rawValue, floor.hour)
+  }
+
+  /// Notes claims that came in or were put aside.
+  func note(_ rows: [ClaimRow]) throws {
+    var noted: [(hour: Int64, key: TemporaryExposureKey)] = []
+    noted.reserveCapacity(rows.count)
+    for row in rows {
+      let (hour, short) = row.statement.agendaHours(from: row.rollingStart)
+      noted.append((hour, row.key))
+      if let short { noted.append((short, row.key)) }
+    }
+    try note(noted, isOpen: true, isSmall: rows.count <= smallBatch)
+  }
+
+  /// Notes key data of claims that are not said any more: it may be due at once. The event may be written down later.
+  func noteLoss(of rows: [ClaimRow]) throws {
+    try note(rows.map { (AgendaHour.now, $0.key) }, isOpen: false, isSmall: rows.count <= smallBatch)
+  }
+
+  /// - Parameters:
+  ///   - isOpen: whether the last event is one of this transaction.
+  ///   - isSmall: whether it may be one person's: then the number is a coarse one, which does not tell which key data came together.
+  private func note(_ noted: [(hour: Int64, key: TemporaryExposureKey)], isOpen: Bool, isSmall: Bool) throws {
+    if noted.isEmpty { return }
+    let last = try sql.lastNumber(of: "events")
+    let number = isOpen ? last : last + 1
+    let event = SQLValue.int(isSmall ? number | 255 : number)
+    // A statement of PostgreSQL changes a row once.
+    let sorted = noted.sorted { ($0.hour, $0.key) < ($1.hour, $1.key) }
+    var rows: [[SQLValue]] = []
+    rows.reserveCapacity(sorted.count)
+    for (index, entry) in sorted.enumerated() where index == 0 || entry != sorted[index - 1] {
+      rows.append([.int(entry.hour), entry.key.sqlValue, event])
+    }
+    try sql.insert(
+      into: "agenda", ["hour", "key", "event"], rows, "ON CONFLICT (hour, key) DO UPDATE SET event = excluded.event")
+  }
+}
