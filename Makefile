@@ -18,7 +18,8 @@ HOT_PATHS ?=
 flags := $(if $(CI),-debug-info-format none)
 # `--version` says the commit and its date.
 release := KEYFERRY_BUILD="$$(interop/package/revision)" \
-  swift build $(if $(CI),-debug-info-format none) --configuration release --product keyferry --static-swift-stdlib
+  swift build $(if $(CI),-debug-info-format none) $(if $(RELEASE_SCRATCH),--scratch-path $(RELEASE_SCRATCH)) \
+  --configuration release --product keyferry --static-swift-stdlib
 program = "$$($(release) --show-bin-path)/keyferry"
 package = interop/package/build --program $(program) --output build/package
 bench = KEYFERRY="$$($(release) --show-bin-path)/keyferry" swift run --package-path Benchmarks --configuration release bench
