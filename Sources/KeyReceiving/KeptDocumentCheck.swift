@@ -6,8 +6,8 @@ internal import KeyNormalization
 package import KeyPeers
 package import KeyStorage
 
-/// Reads the kept documents again, as ``Rereading`` does, and compares what they say with the claims that are stored. A row that
-/// somebody has changed is found so, without checksums.
+/// Reads the kept documents again, as ``Rereading`` does, and compares what they say with the claims in the store. So it finds a changed
+/// row without checksums.
 ///
 /// A document is compared where its bytes are kept and the configured policy is the one that read it. Of uploads no bytes are kept.
 package struct KeptDocumentCheck: Sendable {
@@ -26,11 +26,11 @@ package struct KeptDocumentCheck: Sendable {
     package fileprivate(set) var compared = 0
     package fileprivate(set) var notKept = 0
     package fileprivate(set) var readByOtherPolicy = 0
-    /// Those that cannot be read any more, or that nobody stands behind now.
+    /// Documents that cannot be read any more, or whose signer or host is not trusted now.
     package fileprivate(set) var refused = 0
   }
 
-  /// Each document is read in a transaction of its own: nobody waits for all of it.
+  /// Each document is read in a transaction of its own, so that no writer waits for all of them.
   package func run(in ledger: Ledger) async throws -> Findings {
     var findings = Findings()
     for source in sources {

@@ -85,7 +85,7 @@ struct KeptReading {
   private(set) var collector = ReadingCollector()
   let summary: IntakeSummary
 
-  /// - Throws: why the document cannot be read, or why nobody stands behind it.
+  /// - Throws: why the document cannot be read, or why its signer or host is not trusted.
   init(
     of document: DocumentRecord, _ bytes: [UInt8], from source: SourceSettings, ownOrigins: Set<String>,
     in state: any StoredState

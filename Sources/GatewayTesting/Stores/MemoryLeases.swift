@@ -12,9 +12,9 @@ final class MemoryLeases: LeaseOffice {
   }
 
   private let rows = Mutex<[Duty: Row]>([:])
-  /// Has the turn: whoever takes duties, or a body that writes. A body stays on the thread of its database.
+  /// One at a time takes duties or runs a body that writes. A body stays on the thread of its database.
   private let turn = DispatchSemaphore(value: 1)
-  /// Where whoever takes duties waits for the turn.
+  /// Taking duties waits here for its turn.
   private let waiting = DispatchQueue(label: "keyferry.memory.leases")
   private let clock: @Sendable () -> Duration
   private let time: (@Sendable () -> Instant)?

@@ -6,12 +6,12 @@ package protocol StorePulse: Sendable {
   func beats(within time: Duration) async -> Bool
 }
 
-/// A store for whoever has somebody waiting: while its database is stopped or hangs, reading and writing fail within two seconds, and
-/// at once when that is known.
+/// A store for callers that keep a client waiting: while its database is stopped or hangs, reading and writing fail within two seconds,
+/// and at once when that is known.
 ///
-/// Work that takes long is no sign of an outage, since another writer may have the lock. So the database is asked beside it. If it does
-/// not answer, the work is given up: nobody waits for it any more, so it must keep nothing. It keeps something all the same if its
-/// commit was on its way already.
+/// Work that takes long is no sign of an outage, since another writer may have the lock. So the store asks the database by another
+/// connection. If the database does not answer, the store gives the work up: no client waits for it any more, so it must keep nothing. It
+/// keeps something all the same if its commit was on its way already.
 final class AnsweringStore: Store {
   private let base: any Store
   private let pulse: any StorePulse
@@ -72,7 +72,7 @@ final class AnsweringStore: Store {
     return try await answer.value()
   }
 
-  /// Everybody is refused until the database answers.
+  /// The store refuses all work until the database answers.
   private func goAway() {
     guard !isAway.exchange(true, ordering: .relaxed) else { return }
     Task { [weak self, pulse] in

@@ -29,7 +29,7 @@ package struct Ledger: Sendable {
   /// The same ledger for work under leases: once another replica has taken one of them, nothing is written.
   package func under(_ leases: [Lease]) -> Ledger { Ledger(store, listeners: listeners, under: leases) }
 
-  /// The same ledger for whoever has somebody waiting: while the database is away it fails within two seconds.
+  /// The same ledger for callers that keep a client waiting: while the database is away it fails within two seconds.
   package var answering: Ledger {
     guard let pulse = store.pulse else { return self }
     return Ledger(AnsweringStore(store, pulse: pulse), listeners: listeners, under: fence)

@@ -28,7 +28,7 @@ extension TableTransaction {
     from start: TemporaryExposureKey, before end: TemporaryExposureKey?, asOf event: EventID?,
     to embargo: inout Embargo
   ) throws {
-    // A key that nobody claims is in no page.
+    // A key without claims is in no page.
     let claimed = "AND EXISTS (SELECT 1 FROM claims WHERE claims.key = held.key)"
     try eachHeld(from: start, before: end, asOf: event, and: claimed) { embargo.add($0) }
   }

@@ -22,7 +22,7 @@ extension TableTransaction {
     }
     if keys.isEmpty { return }
     let number = try number(ofSeries: series)
-    // What is said of one key again comes behind what was said before.
+    // A statement writes each key once, so a later release of the same key needs another statement.
     var rest = keys
     while !rest.isEmpty {
       var (first, later): ([ReleasedKey], [ReleasedKey]) = ([], [])
