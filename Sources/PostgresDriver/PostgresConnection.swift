@@ -251,15 +251,7 @@ extension PostgresConnection {
     try execute(sql, arguments.map(\.postgresValue)).rows
   }
 
-  func rows(_ sql: String, with arguments: [any PostgresArgument]) throws -> [PostgresRow] {
-    try execute(sql, arguments.map(\.postgresValue)).rows
-  }
-
   func row(_ sql: String, _ arguments: any PostgresArgument...) throws -> PostgresRow? {
-    try execute(sql, arguments.map(\.postgresValue)).rows.first
-  }
-
-  func row(_ sql: String, with arguments: [any PostgresArgument]) throws -> PostgresRow? {
     try execute(sql, arguments.map(\.postgresValue)).rows.first
   }
 
@@ -272,11 +264,6 @@ extension PostgresConnection {
   /// - Returns: how many rows it wrote.
   @discardableResult
   func run(_ sql: String, _ arguments: any PostgresArgument...) throws -> Int {
-    try execute(sql, arguments.map(\.postgresValue)).changes
-  }
-
-  @discardableResult
-  func run(_ sql: String, with arguments: [any PostgresArgument]) throws -> Int {
     try execute(sql, arguments.map(\.postgresValue)).changes
   }
 }

@@ -1,7 +1,7 @@
 import KeyStorage
 import Synchronization
 
-/// Asks the server by a connection of its own whether it answers. One question at a time is on its way, whoever waits for it.
+/// Asks the server by a connection of its own whether it answers. Callers that ask at the same time share one question.
 final class PostgresPulse: StorePulse {
   private let words: ConnectionWords
   private let application: String

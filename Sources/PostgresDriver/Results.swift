@@ -68,11 +68,6 @@ struct PostgresRow {
 
   func isNull(_ column: Int32) -> Bool { result.bytes(row, column) == nil }
 
-  func withBytes<Result>(_ column: Int, _ body: (UnsafeRawBufferPointer) throws -> Result) throws -> Result {
-    guard let bytes = result.bytes(row, Int32(column)) else { throw PostgresResult.wrong("bytes are missing") }
-    return try withExtendedLifetime(result) { try body(bytes) }
-  }
-
   /// A count, the number of a row, or a time in seconds: who reads one may add to it and multiply it, and nothing overflows.
   fileprivate func number(_ column: Int32) throws -> Int64 {
     let number = try integer(column)

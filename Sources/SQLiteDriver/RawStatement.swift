@@ -12,7 +12,7 @@ struct RawStatement {
   private let statement: Statement
   private let pointer: OpaquePointer
 
-  /// - Parameter isKept: whether the connection keeps it for the next one who asks the same. One at a time uses such a statement.
+  /// - Parameter isKept: whether the connection keeps it for the same SQL. Only one caller at a time may use a statement that is kept.
   init(_ database: Database, _ sql: String, isKept: Bool = true) throws {
     self.database = database
     statement = isKept ? try database.cachedStatement(sql: sql) : try database.makeStatement(sql: sql)
@@ -30,7 +30,7 @@ struct RawStatement {
 
   // MARK: Binding
 
-  /// Binds values in their order, of which SQLite takes copies.
+  /// Binds values in their order. SQLite copies them.
   ///
   /// - Throws: `DatabaseError` where there are not as many as places.
   func bind(_ values: [SQLValue]) throws {

@@ -7,10 +7,10 @@ import KeyStorage
 final class SQLiteSession: SQLSession {
   let database: Database
   private let isTransaction: Bool
-  /// Statements that somebody steps through: whoever asks the same meanwhile gets another one.
+  /// The SQL of statements in use. The same SQL gets another statement meanwhile.
   private var taken: Set<String> = []
 
-  /// - Parameter isTransaction: `false` for whoever looks at a file that may be damaged, which ends a transaction.
+  /// - Parameter isTransaction: `false` for checks of a file that may be damaged, because damage ends a transaction.
   init(_ database: Database, isTransaction: Bool = true) {
     self.database = database
     self.isTransaction = isTransaction

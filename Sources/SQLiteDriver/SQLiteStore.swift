@@ -136,7 +136,7 @@ package final class SQLiteStore: Store {
     }
   }
 
-  /// The last one who closes the file leaves the log there, empty: whoever may only read cannot make one.
+  /// The last connection leaves an empty log behind: a process that may only read cannot make one.
   private static func keepLog(_ database: Database) throws {
     var keeps: Int32 = 1
     let code = sqlite3_file_control(database.sqliteConnection, "main", SQLITE_FCNTL_PERSIST_WAL, &keeps)
@@ -601,7 +601,7 @@ extension Durability {
 }
 
 extension Configuration {
-  /// Whoever waits for somebody else waits for ten seconds.
+  /// A connection waits ten seconds for another one that holds a lock.
   static func connection(isReadOnly: Bool) -> Configuration {
     var configuration = Configuration()
     configuration.readonly = isReadOnly

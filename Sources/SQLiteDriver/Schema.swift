@@ -36,7 +36,7 @@ enum Schema {
     try database.execute(sql: "PRAGMA application_id = \(applicationID); PRAGMA user_version = \(StoreSchema.version)")
   }
 
-  /// Makes the tables in memory, for whoever compares.
+  /// Makes the tables in memory, to compare a file with them.
   static func inMemory<Result>(_ body: (SQLiteSession) throws -> Result) throws -> Result {
     try DatabaseQueue().inDatabase { database in
       try make(in: database)

@@ -86,7 +86,7 @@ extension Int64: SQLReadable {
     self = number
   }
 
-  /// No store writes a larger number, but for those of blocks.
+  /// No store writes a larger number.
   package static var mostStored: Int64 { 1 << 53 }
 }
 

@@ -38,9 +38,6 @@ package struct ClaimRow: Hashable, Sendable, BitwiseCopyable {
   package var subject: KeySubject { KeySubject(key: key, rollingStart: rollingStart) }
   package var stands: Bool { recall == 0 }
 
-  /// The interval in which the key is not valid any more.
-  package var end: Int64 { Int64(rollingStart) + Int64(said & 255) }
-
   /// Whether it is the same claim, whatever brought or withdrew it.
   @inline(__always)
   package func isSame(as other: ClaimRow) -> Bool {

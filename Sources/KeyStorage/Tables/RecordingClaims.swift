@@ -167,7 +167,8 @@ extension TableTransaction {
     // By arrival and origin.
     var standing: [Int32: [Int32: Int]] = [:]
     let asked = try claims.map(row).sorted(by: <)
-    for there in try claimRows(about: asked.keyData) where asked.contains(where: there.isSame) {
+    let meant = Dictionary(grouping: asked, by: \.key)
+    for there in try claimRows(about: asked.keyData) where meant[there.key]?.contains(where: there.isSame) ?? false {
       let isOurs = try ours[there.arrival] ?? (arrival(numbered: Int64(there.arrival))?.document == document)
       ours[there.arrival] = isOurs
       guard isOurs else { continue }

@@ -38,12 +38,3 @@ extension ReleasedKey {
   /// What it is about.
   package var subject: KeySubject { KeySubject(key: key.key, rollingStart: key.rollingStartWord) }
 }
-
-extension [ReleasedKey] {
-  /// Each once, where they stand in its order.
-  package var keyData: [TemporaryExposureKey] {
-    var keys: [TemporaryExposureKey] = []
-    for released in self where keys.last != released.key.key { keys.append(released.key.key) }
-    return keys
-  }
-}

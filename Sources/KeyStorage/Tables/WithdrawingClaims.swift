@@ -68,7 +68,7 @@ extension TableTransaction {
       """, with: [.int(end >= 0 ? end / 600 : -1), expiredAtOnce.sqlValue])
     receipt.claims = removed.all
     receipt.isUnfinished = removed.all >= expiredAtOnce
-    // Hours of which all claims have expired.
+    // All claims of these hours have expired.
     try sql.run("DELETE FROM agenda WHERE hour BETWEEN $1 AND $2", AgendaHour.now + 1, end / 3600)
     try expireRows(keysExpiredBefore: limit, contentBytes: contentBytes, at: now, &receipt)
     return receipt

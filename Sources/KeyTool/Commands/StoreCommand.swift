@@ -27,7 +27,7 @@ struct StoreCommand: AsyncParsableCommand {
         publication folder or the bucket with the store: either may come from an older copy.
 
         With --deep it also reads each kept document again and compares what the document says with the claims in the store, so \
-        that it finds a row that somebody has changed. It says how many documents it could not compare: those whose bytes are not \
+        that it finds a changed row. It says how many documents it could not compare: those whose bytes are not \
         kept any more (retention.evidence), and those that another policy has read. It compares no uploads, because Keyferry keeps \
         no bytes of them.
 

@@ -139,7 +139,7 @@ import Testing
       }
       #expect(try await findings(settings) == whole)
 
-      // Somebody has changed the origin of a row.
+      // A row has another origin.
       let changed = StatedClaim(
         subject: claim.subject, statement: claim.statement, origin: claim.origin == "XX" ? "YY" : "XX",
         visited: claim.visited, source: claim.source)
