@@ -304,13 +304,11 @@ let package = Package(
       ],
       swiftSettings: strict),
 
-    // Which tables does an analyst get? Columns and rows; two stores write them: Parquet files, and an SQLite database.
-    .target(name: "KeyTables", swiftSettings: strict),
-    .target(name: "ParquetTables", dependencies: ["KeyTables"], swiftSettings: strict),
+    // How are tables for analysis written into an SQLite database?
     .target(
       name: "SQLiteTables",
       dependencies: [
-        "KeyTables", "ExposureKeys", .product(name: "GRDBSQLite", package: "GRDB.swift", condition: gateway),
+        "ExposureKeys", .product(name: "GRDBSQLite", package: "GRDB.swift", condition: gateway),
       ],
       swiftSettings: strict),
 
@@ -320,8 +318,7 @@ let package = Package(
       dependencies: [
         "Containers", "KeyIntake", "KeyConversion", "KeyInspection", "KeyPeers", "KeyReceiving", "KeyPublishing",
         "ExposureKeys", "KeyFormats", "BundleTrust", "KeyNormalization", "KeyStorage", "PolicyFiles",
-        "GatewaySettings", "GatewayDaemon", "GatewayServer", "KeyTables", "ParquetTables",
-        "SQLiteTables", "TransparencyLog", "PeerTransport", "CPartialFiles", "CBuild", "KeyArchive", "S3Publications",
+        "GatewaySettings", "GatewayDaemon", "GatewayServer", "SQLiteTables", "TransparencyLog", "PeerTransport", "CPartialFiles", "CBuild", "KeyArchive", "S3Publications",
         "WorkThreads",
         .product(name: "Logging", package: "swift-log", condition: gateway),
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: gateway),

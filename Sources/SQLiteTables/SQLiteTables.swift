@@ -1,23 +1,22 @@
 internal import ExposureKeys
 internal import GRDBSQLite
-public import KeyTables
 
 /// Why a database cannot be written.
-public struct SQLiteTablesError: Error, Hashable, CustomStringConvertible {
-  public var description: String
+package struct SQLiteTablesError: Error, Hashable, CustomStringConvertible {
+  package var description: String
 }
 
 /// Writes tables into one SQLite database, typed (`STRICT`) and indexed, in one transaction.
 ///
 /// Times are text as SQLite's functions for dates take it: `2020-12-01T00:00:00Z`. Booleans are 0 and 1.
-public final class SQLiteTables: TableStore {
+package final class SQLiteTables {
   private let database: OpaquePointer
   private var tables: [SQLiteRows] = []
   private var indices: [String] = []
 
   /// - Parameter path: a file that is not there yet, or is empty.
   /// - Throws: ``SQLiteTablesError``.
-  public init(path: String) throws {
+  package init(path: String) throws {
     var database: OpaquePointer?
     let status = sqlite3_open_v2(path, &database, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nil)
     guard status == SQLITE_OK, let database else {
@@ -37,7 +36,7 @@ public final class SQLiteTables: TableStore {
     sqlite3_close_v2(database)
   }
 
-  public func table(_ description: TableDescription) throws -> any TableRows {
+  package func table(_ description: TableDescription) throws -> SQLiteRows {
     let columns = description.columns.map { column in
       "\(Self.quoted(column.name)) \(column.kind.type)\(column.isOptional ? "" : " NOT NULL")"
     }
@@ -55,7 +54,7 @@ public final class SQLiteTables: TableStore {
   }
 
   /// Makes the indices, which is quicker at the end, and closes the transaction.
-  public func finish() throws {
+  package func finish() throws {
     for index in indices { try run(index) }
     try run("COMMIT")
   }
@@ -78,19 +77,20 @@ public final class SQLiteTables: TableStore {
 }
 
 /// Binds a row's values one after the other, and inserts it.
-final class SQLiteRows: TableRows {
+package final class SQLiteRows {
   private let database: OpaquePointer
   private var statement: OpaquePointer?
-  private let parts: [Column]
-  var columns: [any TableColumn] { parts }
+  /// In the order of the description.
+  package let columns: [Column]
 
-  init(_ statement: OpaquePointer, in database: OpaquePointer, kinds: [ColumnKind]) {
+  fileprivate init(_ statement: OpaquePointer, in database: OpaquePointer, kinds: [ColumnKind]) {
     self.statement = statement
     self.database = database
-    parts = kinds.enumerated().map { Column(statement, Int32($0.offset + 1), $0.element) }
+    columns = kinds.enumerated().map { Column(statement, Int32($0.offset + 1), $0.element) }
   }
 
-  func endRow() throws {
+  /// Ends a row: every column has been given its value.
+  package func endRow() throws {
     guard let statement else { return }
     guard sqlite3_step(statement) == SQLITE_DONE else {
       throw SQLiteTablesError(description: String(cString: sqlite3_errmsg(database)))
@@ -99,31 +99,32 @@ final class SQLiteRows: TableRows {
     sqlite3_clear_bindings(statement)
   }
 
-  func close() {
+  fileprivate func close() {
     sqlite3_finalize(statement)
     statement = nil
   }
 
   /// A value of the row that is being written. SQLite says what was wrong with it when the row ends.
-  private final class Column: TableColumn {
+  package final class Column {
     private let statement: OpaquePointer
     private let place: Int32
     private let kind: ColumnKind
     /// SQLite copies what it is given.
     private static let copied = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
 
-    init(_ statement: OpaquePointer, _ place: Int32, _ kind: ColumnKind) {
+    fileprivate init(_ statement: OpaquePointer, _ place: Int32, _ kind: ColumnKind) {
       self.statement = statement
       self.place = place
       self.kind = kind
     }
 
-    func append(_ number: Int64) {
+    /// A number, or for a boolean 0 and 1, or milliseconds since 1970.
+    package func append(_ number: Int64) {
       if kind == .timestamp { return append(Instant(secondsSince1970: number / 1000).description) }
       sqlite3_bind_int64(statement, place, number)
     }
 
-    func append(_ text: String) {
+    package func append(_ text: String) {
       var text = text
       text.withUTF8 { bytes in
         bytes.withMemoryRebound(to: CChar.self) { characters in
@@ -134,13 +135,22 @@ final class SQLiteRows: TableRows {
       }
     }
 
-    func append(bytes: [UInt8]) {
+    /// - Parameter bytes: as many as the kind says.
+    package func append(bytes: [UInt8]) {
       _ = bytes.withUnsafeBytes {
         sqlite3_bind_blob(statement, place, $0.baseAddress, Int32(clamping: $0.count), Self.copied)
       }
     }
 
-    func appendNothing() { sqlite3_bind_null(statement, place) }
+    package func appendNothing() { sqlite3_bind_null(statement, place) }
+
+    package func append(_ value: Bool) { append(value ? 1 : 0) }
+
+    package func append(optional number: (some BinaryInteger)?) {
+      if let number { append(Int64(clamping: number)) } else { appendNothing() }
+    }
+
+    package func append(optional text: String?) { if let text { append(text) } else { appendNothing() } }
   }
 }
 

@@ -7,28 +7,25 @@ internal import KeyConversion
 internal import KeyFormats
 internal import KeyInspection
 internal import KeyIntake
-internal import KeyTables
-internal import ParquetTables
 internal import SQLiteTables
 
 struct TablesCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "tables", _superCommandName: KeyferryCommand.programName,
-    abstract: "Write what is in key files into tables for analysis: an SQLite database, or Parquet files.",
+    abstract: "Write what is in key files into the tables of an SQLite database, for analysis.",
     discussion: """
       Four tables: files (also those that could not be read, with why), keys, signatures, and findings with notes and \
       rejections. The column file of the last three is the column id of the first. Keys stand as they were sent, each \
       as often as it was: nothing is merged or completed.
 
-      An output that ends in .sqlite or .db is a database with an index for keys and files; a folder (ending in /) gets \
-      files.parquet, keys.parquet, signatures.parquet and findings.parquet, which pandas, R, DuckDB and Spark read. \
-      Key data are 16 bytes (BLOB), or 32 of SHA-256 with --hash-keys.
+      The database has an index for keys and files; sqlite3, pandas, R and DuckDB read it. Key data are 16 bytes (BLOB), \
+      or 32 of SHA-256 with --hash-keys.
 
       Examples:
         keyferry tables archive/ -o keys.sqlite
-        keyferry tables dumps.tar.xz --dates --hash-keys -o tables/
+        keyferry tables dumps.tar.xz --dates --hash-keys -o keys.db
         sqlite3 keys.sqlite "select region, count(distinct key) from keys join files on file = id group by region"
-        duckdb -c "select report_type, count(*) from 'tables/keys.parquet' group by all"
+        duckdb -c "attach 'keys.sqlite'; copy keys.keys to 'keys.parquet'"
       """)
 
   @Argument(
@@ -37,7 +34,7 @@ struct TablesCommand: ParsableCommand {
 
   @Option(
     name: [.short, .long],
-    help: ArgumentHelp("A file ending in .sqlite or .db, or a folder (ending in /) for Parquet.", valueName: "out"),
+    help: ArgumentHelp("A file ending in .sqlite, .sqlite3 or .db.", valueName: "out"),
     completion: .file())
   var output: String
 
@@ -60,22 +57,15 @@ struct TablesCommand: ParsableCommand {
 
   func validate() throws {
     try InputOptions.checkPaths(inputs)
-    guard output.hasSuffix("/") || TableOutput.isDatabase(output) || InputWalk.isFolder(output) else {
+    guard TableOutput.isDatabase(output) else {
       throw ValidationError(
-        "\(PathText.shownAsMissing(output)): allowed is a file that ends in .sqlite or .db, or a folder (ending in /)")
+        "\(PathText.shownAsMissing(output)): expected a file that ends in .sqlite, .sqlite3 or .db")
     }
   }
 
   func run() throws {
-    let made = MadeOutputs()
-    defer { made.removeEmptyFolders() }
-    try write(made)
-  }
-
-  /// A function of its own, so that unfinished tables are gone when their folder is to be removed.
-  private func write(_ made: MadeOutputs) throws {
     let walk = input.walk(inputs, containers)
-    let place = try TableOutput(output, replacing: replace, noting: made)
+    let place = try TableOutput(output, replacing: replace)
     let tables = try KeyTableRows(place.store, hashesKeys: hashKeys, hasDates: dates)
     var sum = DocumentSum(walk, isAlways: false)
     var hasRejections = false
@@ -118,59 +108,41 @@ private struct TablesDocument: Encodable {
   let unreadable: Int
 }
 
-/// Where tables go, each file whole or not at all: a database, or a folder of Parquet files.
+/// Where tables go: a database that is there whole or not at all.
 private final class TableOutput {
-  let store: any TableStore
+  let store: SQLiteTables
   private let path: String
   /// The database while it is written.
-  private let partialPath: String?
+  private let partialPath: String
   private var isCommitted = false
-  private var noted: PartialFile?
+  private let noted: PartialFile
 
   static func isDatabase(_ path: String) -> Bool {
     [".sqlite", ".sqlite3", ".db"].contains { path.lowercased().hasSuffix($0) }
   }
 
   /// - Parameter replacing: whether what is there already may be written over.
-  init(_ path: String, replacing: Bool, noting made: MadeOutputs) throws {
+  init(_ path: String, replacing: Bool) throws {
+    guard replacing || FileIdentity(path: path) == nil else {
+      throw FileFault("write", path, reason: "it is there already; --replace writes over it")
+    }
     self.path = path
-    if let folder = Self.isDatabase(path) ? nil : try WritingOptions.folder(path, noting: made) {
-      partialPath = nil
-      let opened = OpenedFiles()
-      store = ParquetTables(creator: "keyferry \(KeyferryCommand.version)") { table in
-        let file = try OutputFile(path: "\(folder)/\(table).parquet", replacing: replacing)
-        opened.files.append(file)
-        return { bytes in try bytes.withUnsafeBytes { try file.write($0) } }
-      }
-      self.opened = opened
-    } else {
-      guard replacing || FileIdentity(path: path) == nil else {
-        throw FileFault("write", path, reason: "it is there already; --replace writes over it")
-      }
-      let partial = path + OutputFile.partialEnding
-      unlink(partial)
-      noted = PartialFile(partial)
-      partialPath = partial
-      opened = OpenedFiles()
-      do {
-        store = try SQLiteTables(path: partial)
-      } catch let error as SQLiteTablesError {
-        throw FileFault("write", path, reason: error.description)
-      }
+    partialPath = path + OutputFile.partialEnding
+    unlink(partialPath)
+    noted = PartialFile(partialPath)
+    do {
+      store = try SQLiteTables(path: partialPath)
+    } catch let error as SQLiteTablesError {
+      throw FileFault("write", path, reason: error.description)
     }
   }
 
-  private final class OpenedFiles { var files: [OutputFile] = [] }
-  private let opened: OpenedFiles
+  deinit { if !isCommitted { unlink(partialPath) } }
 
-  deinit { if let partialPath, !isCommitted { unlink(partialPath) } }
-
-  /// - Throws: `ValidationError` where a table would be written over an input.
+  /// - Throws: `ValidationError` where the database would be written over an input.
   func check(isNot input: String) throws {
-    guard let identity = FileIdentity(path: input) else { return }
-    for output in [path] + opened.files.map(\.path) where FileIdentity(path: output) == identity {
-      throw ValidationError("the output \(output) is the input \(input); it would be overwritten")
-    }
+    guard let identity = FileIdentity(path: input), identity == FileIdentity(path: path) else { return }
+    throw ValidationError("the output \(path) is the input \(input); it would be overwritten")
   }
 
   func commit() throws {
@@ -179,26 +151,23 @@ private final class TableOutput {
     } catch let error as SQLiteTablesError {
       throw FileFault("write", path, reason: error.description)
     }
-    for file in opened.files { try file.commit() }
-    if let partialPath {
-      let descriptor = open(partialPath, O_RDONLY | O_CLOEXEC)
-      let isSynced = descriptor >= 0 && fsync(descriptor) == 0
-      let number = errno
-      if descriptor >= 0 { close(descriptor) }
-      guard isSynced else { throw FileFault("write", path, number: number) }
-      guard rename(partialPath, path) == 0 else { throw FileFault("write", path, number: errno) }
-    }
+    let descriptor = open(partialPath, O_RDONLY | O_CLOEXEC)
+    let isSynced = descriptor >= 0 && fsync(descriptor) == 0
+    let number = errno
+    if descriptor >= 0 { close(descriptor) }
+    guard isSynced else { throw FileFault("write", path, number: number) }
+    guard rename(partialPath, path) == 0 else { throw FileFault("write", path, number: errno) }
     isCommitted = true
   }
 }
 
 /// The rows of the tables, document by document.
 private final class KeyTableRows {
-  private let store: any TableStore
-  private let files: any TableRows
-  private let keys: any TableRows
-  private let signatures: any TableRows
-  private let findings: any TableRows
+  private let store: SQLiteTables
+  private let files: SQLiteRows
+  private let keys: SQLiteRows
+  private let signatures: SQLiteRows
+  private let findings: SQLiteRows
   private let hashesKeys: Bool
   private let hasDates: Bool
   private(set) var fileCount = 0
@@ -206,7 +175,7 @@ private final class KeyTableRows {
 
   private typealias Column = TableDescription.Column
 
-  init(_ store: any TableStore, hashesKeys: Bool, hasDates: Bool) throws {
+  init(_ store: SQLiteTables, hashesKeys: Bool, hasDates: Bool) throws {
     self.store = store
     self.hashesKeys = hashesKeys
     self.hasDates = hasDates
@@ -226,7 +195,7 @@ private final class KeyTableRows {
       TableDescription(
         "keys",
         [
-          file, Column("position", .int64), Column("key", .bytes(hashesKeys ? 32 : 16), isIndexed: true),
+          file, Column("position", .int64), Column("key", .bytes, isIndexed: true),
           Column("rolling_start", .int32, isOptional: true), Column("rolling_period", .int32, isOptional: true),
           Column("transmission_risk", .int32, isOptional: true), Column("report_type", .int32, isOptional: true),
           Column("days_since_onset", .int32, isOptional: true), Column("revised", .boolean), text("origin"),

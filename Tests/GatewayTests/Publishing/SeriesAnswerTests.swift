@@ -85,11 +85,12 @@ import Testing
     return subject.fate.code
   }
 
-  /// Ten times the origins take about ten times as long, not a hundred: a ratio, since the machine may be busy.
-  @Test func aKeyOfTwoThousandOriginsIsExplainedInLinearTime() async throws {
-    func quickest(of origins: Int) async throws -> Duration {
+  /// Ten times the origins take about ten times as long, not a hundred. Other processes of the tests take the processor away, so what
+  /// counts is the processor's time.
+  @Test func aKeyOfAThousandOriginsIsExplainedInLinearTime() async throws {
+    func quickest(of origins: Int) async throws -> Double {
       let series = ["NL", "DE", "travel"].map { SeriesSettings.sample($0, include: $0 == "travel" ? nil : [$0]) }
-      var quickest = Duration.seconds(1000)
+      var quickest = 1000.0
       try await Press.run(series) { press in
         let one = key(7)
         let said = (0..<origins).map { number in
@@ -97,17 +98,17 @@ import Testing
         }
         try await press.say(said, now: at(1))
         for _ in 0..<3 {
-          let started = ContinuousClock.now
+          let started = processorSeconds()
           let answers = try await press.ledger.read { [press] state in
             try SeriesAnswer.all(of: one.key, in: press.series, from: state, now: at(2))
           }
-          quickest = min(quickest, ContinuousClock.now - started)
+          quickest = min(quickest, processorSeconds() - started)
           #expect(answers.allSatisfy { $0.subjects.first?.explanation?.lines.count == origins })
         }
       }
       return quickest
     }
-    let ratio = try await quickest(of: 2000) / quickest(of: 200)
+    let ratio = try await quickest(of: 1000) / quickest(of: 100)
     #expect(ratio < 40, "\(ratio)")
   }
 
