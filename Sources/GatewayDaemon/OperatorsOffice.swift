@@ -49,13 +49,13 @@ actor OperatorsOffice {
   }
 
   private func countWaiting() async {
-    let (plan, now) = (plan.value, clock.look().now)
+    let (plan, now, program) = (plan.value, clock.look().now, program)
     var found: [String: OperatorsReport.WaitingKeys] = [:]
     for settings in plan.series {
       // What the page says of the store says why it cannot be read.
       guard
         let series = try? await ledger.read({ state in
-          try SeriesStatus(of: settings, in: state, now: now, readsClaims: true)
+          try SeriesStatus(of: settings, in: state, now: now, countingFor: program)
         }), let next = series.next
       else {
         found[settings.name] = waiting[settings.name]
@@ -95,7 +95,7 @@ actor OperatorsOffice {
       var allSeries: [SeriesStatus] = []
       for settings in plan.series {
         let series = try SeriesStatus(
-          of: settings, in: state, folder: plan.publicationFolder, now: now, readsClaims: false)
+          of: settings, in: state, folder: plan.publicationFolder, now: now)
         allSeries.append(series)
         report.series.append(OperatorsReport.Series(series, settings, waiting: waiting[settings.name], at: now))
       }

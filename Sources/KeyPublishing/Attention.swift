@@ -23,14 +23,16 @@ enum Attention: Sendable {
   /// Everything is looked at again after this many seconds.
   static let wholeEvery: Int64 = 86_400
 
+  /// - Parameter countsHeld: whether keys are looked at as well that are not due for a long time, so that they can be counted. The daily
+  ///   look at everything is the round's own.
   init(
     of settings: SeriesSettings, _ mark: RoundMark?, rules: String, followsRecall: Bool, at instant: Instant,
-    habit: RoundHabit, from state: any StoredState
+    habit: RoundHabit, countsHeld: Bool = false, from state: any StoredState
   ) throws {
     self = .everything
     guard habit != .divided, let mark, mark.rules == rules, !followsRecall, mark.instant <= instant.secondsSince1970
     else { return }
-    guard habit == .compared || instant.secondsSince1970 - mark.whole < Self.wholeEvery else { return }
+    guard habit == .compared || countsHeld || instant.secondsSince1970 - mark.whole < Self.wholeEvery else { return }
     let count = habit == .usual ? try state.claimCount() : .max
     guard count >= Self.fewClaims else { return }
     let policy = settings.publishing.at(instant).publishing
@@ -38,7 +40,8 @@ enum Attention: Sendable {
       ofReleasesAfter: Instant(secondsSince1970: mark.instant), until: instant)
     guard
       let changes = try state.agenda(
-        after: EventID(rawValue: mark.event), endingIn: hours, limit: count / Self.lookupCost)
+        after: EventID(rawValue: mark.event), endingIn: countsHeld ? hours.lowerBound...Int64.max : hours,
+        limit: count / Self.lookupCost)
     else { return }
     self = .changes(changes, mark)
   }

@@ -18,6 +18,8 @@ package struct SeriesStatus: Hashable, Sendable {
   package let next: SeriesPreview?
   /// What is wrong: nothing is published until it is mended, or something was not.
   package let faults: [String]
+  /// Whether it can have keys at all.
+  private let hasKeys: Bool
 
   package struct Bundle: Hashable, Sendable, Encodable {
     package let path: String
@@ -33,11 +35,12 @@ package struct SeriesStatus: Hashable, Sendable {
 
   /// - Parameters:
   ///   - folder: where bundles are published, to tell whether it has what the store does not know; `nil` is not looked at.
-  ///   - readsClaims: whether all claims are folded, to tell what waits.
+  ///   - program: name and version of what publishes, to count what waits; without it nothing is counted. After a round only the
+  ///     claims that can have changed since, and those that are held, are read; while something is paused, all are.
   ///   - isNamed: whether an operator has named `now`, perhaps to look back: what is later is no fault then.
   package init(
-    of settings: SeriesSettings, in state: any StoredState, folder: String? = nil, now: Instant, readsClaims: Bool,
-    isNamed: Bool = false
+    of settings: SeriesSettings, in state: any StoredState, folder: String? = nil, now: Instant,
+    countingFor program: String? = nil, habit: RoundHabit = .usual, isNamed: Bool = false
   ) throws {
     let known = try SeriesState(of: settings.name, from: state)
     let all = try state.bundles(of: settings.name, in: Set(BundleState.allCases))
@@ -55,13 +58,22 @@ package struct SeriesStatus: Hashable, Sendable {
       Self.faults(of: settings, known, records, now: now)
       + (isNamed ? [] : Self.aheadWindow(known, now: now).map { [$0] } ?? [])
       + (folder.flatMap { Self.unknownBundles(of: settings, in: $0, beside: all) }.map { [$0] } ?? [])
-    guard readsClaims else {
-      next = nil
+    guard let program else {
+      (next, hasKeys) = (nil, true)
       return
     }
+    let followsRecall = try state.recalls().count > known.recalls
+    let pauses = PauseSet(try state.pauses(), rehearsing: settings.rehearsals)
+    // Keys of whom all speakers are paused are not in the agenda.
+    let attention =
+      pauses.isEmpty
+      ? try Attention(
+        of: settings, known.mark, rules: settings.rules(at: window.instant, pauses, program: program),
+        followsRecall: followsRecall, at: window.instant, habit: habit, countsHeld: true, from: state) : .everything
     let selection = try KeySelection(
-      of: settings, from: state, at: window.instant, followsRecall: try state.recalls().count > known.recalls,
-      limit: settings.mostKeys)
+      of: settings, from: state, at: window.instant, followsRecall: followsRecall, limit: settings.mostKeys,
+      looking: attention)
+    hasKeys = !attention.isEverything || selection.counts.believed > 0
     let request = Padding.Request(settings, selection)
     next = try SeriesPreview(
       settings, window, selection, lookalikes: try Padding.estimate(request, from: state), now: now)
@@ -131,7 +143,7 @@ package struct SeriesStatus: Hashable, Sendable {
         + (next.nextRelease.map { ", the first until \($0)" } ?? "")
     }
     if next.paused > 0 { return "only sources and origins that are paused stand behind \(counted(next.paused, "key"))" }
-    return next.believed == 0 ? "the store has no keys for it" : "there is nothing new"
+    return hasKeys ? "there is nothing new" : "the store has no keys for it"
   }
 }
 

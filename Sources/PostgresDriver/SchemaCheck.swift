@@ -92,6 +92,8 @@ struct SchemaCheck {
         ELSE t.tgname::text || CASE WHEN t.tgenabled IN ('O', 'A') THEN '' ELSE ', which is switched off' END END
       FROM tables c JOIN pg_trigger t ON t.tgrelid = c.oid WHERE NOT t.tgisinternal OR t.tgenabled = 'D'
       UNION ALL
+      SELECT 'definition', relname::text, pg_get_viewdef(oid) FROM tables WHERE relkind = 'v'
+      UNION ALL
       SELECT 'rule', c.relname::text, r.rulename::text FROM tables c JOIN pg_rewrite r ON r.ev_class = c.oid
       WHERE c.relkind IN ('r', 'p')
       UNION ALL
@@ -115,10 +117,12 @@ struct SchemaCheck {
     var closed = known.subtracting(found)
     for part in expected.keys.sorted(by: precedes) where found.contains(part.table) {
       if there[part, default: 0] >= expected[part, default: 0] { continue }
-      faults.append("\(part.table): there is no \(part.kind) \(part.words)")
+      faults.append(
+        part.kind == "definition"
+          ? StoreAddition.ofDefinition(part.table) : "\(part.table): there is no \(part.kind) \(part.words)")
       if part.kind == "column" { closed.insert(part.table) }
     }
-    for part in there.keys.sorted(by: precedes) where known.contains(part.table) && part.kind != "table" {
+    for part in there.keys.sorted(by: precedes) where known.contains(part.table) && !["table", "definition"].contains(part.kind) {
       // Whoever wants to find something faster may.
       if part.kind == "index", !part.words.hasPrefix("CREATE UNIQUE"), !part.words.hasSuffix("not valid") { continue }
       if there[part, default: 0] > expected[part, default: 0] {

@@ -9,23 +9,25 @@ enum SchemaCheck {
     let kind: String
     let table: String
     let words: String
+
+    var isWhole: Bool { kind == "table" || kind == "view" }
   }
 
   /// - Returns: what lacks, and what somebody has added, in the order of the tables.
   static func faults(in database: Database) throws -> (lacking: [String], added: [String]) {
     let there = try parts(in: SQLiteSession(database, isTransaction: false))
     let expected = try Schema.inMemory(parts)
-    let missing = Set(expected.subtracting(there).filter { $0.kind == "table" }.map(\.table))
-    let foreign = Set(there.subtracting(expected).filter { $0.kind == "table" || $0.kind == "view" }.map(\.table))
+    let missing = Set(expected.subtracting(there).filter(\.isWhole).map(\.table))
+    let foreign = Set(there.subtracting(expected).filter(\.isWhole).map(\.table))
     let lacking = expected.subtracting(there).compactMap { part -> String? in
-      if part.kind == "table" { return "\(part.table): there is no such table" }
-      return missing.contains(part.table) ? nil : "\(part.table): there is no \(part.kind) \(part.words)"
+      if part.isWhole { return "\(part.table): there is no such \(part.kind)" }
+      if missing.contains(part.table) { return nil }
+      return part.kind == "definition"
+        ? StoreAddition.ofDefinition(part.table) : "\(part.table): there is no \(part.kind) \(part.words)"
     }
     let added = there.subtracting(expected).compactMap { part -> String? in
-      if part.kind == "table" || part.kind == "view" {
-        return "\(part.table): \(StoreAddition.words) such a \(part.kind)"
-      }
-      return foreign.contains(part.table)
+      if part.isWhole { return "\(part.table): \(StoreAddition.words) such a \(part.kind)" }
+      return foreign.contains(part.table) || part.kind == "definition"
         ? nil : "\(part.table): \(StoreAddition.words) the \(part.kind) \(part.words)"
     }
     return (lacking.sorted(), added.sorted())
@@ -40,12 +42,17 @@ enum SchemaCheck {
     for row in tables {
       let (table, type): (String, String) = try (row["name"], row["type"])
       parts.insert(Part(kind: type == "view" ? "view" : "table", table: table, words: ""))
+      // To ask for the columns of a view is an error where a table that it reads lacks.
+      if type == "view" { continue }
       func add(_ kind: String, _ words: String) { parts.insert(Part(kind: kind, table: table, words: words)) }
       if try row["strict"] { add("property", "STRICT") }
       if try row["wr"] { add("property", "WITHOUT ROWID") }
       for words in try columns(of: table, in: sql) { add("column", words) }
       for words in try indexes(of: table, in: sql) { add("index", words) }
       for words in try references(of: table, in: sql) { add("reference", words) }
+    }
+    for row in try sql.rows("SELECT name, sql FROM sqlite_master WHERE type = 'view'") {
+      parts.insert(Part(kind: "definition", table: try row["name"], words: try row["sql"]))
     }
     let triggers = try sql.rows("SELECT name, tbl_name FROM sqlite_master WHERE type = 'trigger'")
     for row in triggers { parts.insert(Part(kind: "trigger", table: try row["tbl_name"], words: try row["name"])) }

@@ -81,7 +81,7 @@ struct TablesTests {
   func places() throws {
     try Workshop.run { shop in
       let run = try Self.made(["-o", "t.txt"], in: shop)
-      #expect(run.status == 64 && run.errors.contains("t.txt: expected a file that ends in .sqlite, .sqlite3 or .db"))
+      #expect(run.status == 64 && run.errors.contains("t.txt: the output must end in .sqlite, .sqlite3 or .db"))
     }
   }
 

@@ -25,7 +25,7 @@ struct KeyRecordTests {
   }
 
   /// Two documents, a recall of one of them, a flood and a release.
-  private func fill(_ ledger: Ledger) async throws -> [DocumentID] {
+  static func fill(_ ledger: Ledger) async throws -> [DocumentID] {
     let documents = try await ledger.discovered(["a", "b", "c"], of: "DE", at: Times.now).map(\.id)
     let batches = [
       Self.claims([Self.key(1), Self.key(2)]), Self.claims([Self.key(1, risk: 8)], from: "IT", origin: "IT"),
@@ -49,7 +49,7 @@ struct KeyRecordTests {
   func record(kind: StoreKind) async throws {
     try await withStore(kind) { store in
       let ledger = Ledger(store)
-      let documents = try await fill(ledger)
+      let documents = try await Self.fill(ledger)
       let record = try await ledger.read { try $0.record(of: Self.key(1).key) }
       let recall = try #require(try await ledger.read { try $0.recalls() }.first?.event)
       #expect(record.claims.filter { $0.document == documents[0] }.map(\.recall) == [nil])
@@ -67,7 +67,7 @@ struct KeyRecordTests {
   func erase(kind: StoreKind) async throws {
     try await withStore(kind) { store in
       let ledger = Ledger(store)
-      let documents = try await fill(ledger)
+      let documents = try await Self.fill(ledger)
       let before = try await store.snapshot()
       let record = try await ledger.read { try $0.record(of: Self.key(1).key) }
       let receipt = try await ledger.erased(
@@ -122,7 +122,7 @@ struct KeyRecordTests {
   func reread(kind: StoreKind) async throws {
     try await withStore(kind) { store in
       let ledger = Ledger(store)
-      let documents = try await fill(ledger)
+      let documents = try await Self.fill(ledger)
       let before = try await store.snapshot()
       let keys = Set((0..<9).map { Self.key($0).key })
       let old = try await ledger.read { try $0.claims(broughtBy: documents[0], about: keys) }
@@ -176,7 +176,7 @@ struct KeyRecordTests {
   func rereadRecalled(kind: StoreKind) async throws {
     try await withStore(kind) { store in
       let ledger = Ledger(store)
-      let documents = try await fill(ledger)
+      let documents = try await Self.fill(ledger)
       let before = try await store.snapshot()
       let batch = Self.claims([Self.key(1, risk: 1), Self.key(6, risk: 1)], from: "IT", origin: "IT")
       let change = {

@@ -516,6 +516,7 @@
         """
         SELECT table_name || '.' || column_name FROM information_schema.columns WHERE table_schema = '\(place.schema)'
           AND table_name NOT IN ('counters', 'writers', 'leases', 'keyferry_schema')
+          AND table_name NOT LIKE '%v1'
         """)
       #expect(Set(there.split(separator: "\n").map(String.init)) == known)
       try await withFolder { folder in

@@ -26,6 +26,11 @@ struct SchemaCheckTests {
       ("DROP TABLE totals", ["totals: there is no such table"]),
       ("CREATE TABLE mine (x)", ["mine: no version of Keyferry makes such a table"]),
       ("CREATE VIEW mine AS SELECT 1", ["mine: no version of Keyferry makes such a view"]),
+      ("DROP VIEW keys_v1", ["keys_v1: there is no such view"]),
+      (
+        "DROP VIEW held_v1; CREATE VIEW held_v1 AS SELECT key FROM held",
+        ["held_v1: this view is not the one that this version of Keyferry makes"]
+      ),
       ("ALTER TABLE events ADD COLUMN mine TEXT", ["events: no version of Keyferry makes the column mine TEXT"]),
       ("CREATE INDEX mine ON events (kind)", ["events: no version of Keyferry makes the index mine (kind"]),
       (

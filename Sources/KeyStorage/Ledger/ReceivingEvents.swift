@@ -463,21 +463,34 @@ private struct GatheredBatches {
 private struct UploadStandings {
   /// The doors at which keys were proven.
   private var proven: [KeySubject: Set<String>] = [:]
+  /// The origins whose servers had published a key before anybody proved it here: a certificate of the same region is easy to have,
+  /// and the key is public.
+  private var published: [KeySubject: Set<String>] = [:]
 
   init(of uploads: [AdmittedUpload], in transaction: any StoreTransaction) throws {
     let keys = Set(uploads.flatMap { ($0.batch.claims + $0.batch.held).map(\.subject.key) })
     // What was withdrawn had been proven all the same.
-    for claim in try transaction.keptClaims(about: keys).map(\.claim)
-      + transaction.held(about: keys.sorted()).map(\.claim)
+    let kept = try transaction.keptClaims(about: keys)
+    for claim in kept.map(\.claim) + (try transaction.held(about: keys.sorted()).map(\.claim))
     where claim.source.upload == .proven {
       proven[claim.subject, default: []].insert(claim.source.name)
+    }
+    var isOfUploads: [DocumentID: Bool] = [:]
+    for claim in kept {
+      guard claim.claim.source.upload == nil, let origin = claim.claim.origin else { continue }
+      let document = claim.document
+      let isUploaded = try isOfUploads[document] ?? transaction.document(document)?.facts?.isOfUploads ?? false
+      isOfUploads[document] = isUploaded
+      if !isUploaded { published[claim.claim.subject, default: []].insert(origin) }
     }
   }
 
   /// - Parameter batch: of the upload. Those behind it in the commit are copies of what it proves.
   mutating func split(_ batch: AdmittedBatch, of upload: AdmittedUpload) -> [AdmittedBatch] {
+    let origin = batch.source.origin?.uppercased()
     let parts = batch.split { subject in
       let doors = proven[subject] ?? []
+      if doors.isEmpty, let origin, published[subject]?.contains(origin) == true { return .copy }
       // A door lets nobody change what it knows without the revision token of the first upload.
       if upload.isProven, doors.isEmpty || doors.contains(upload.door) { return .proven }
       return doors.isEmpty ? nil : .copy
@@ -592,6 +605,8 @@ extension DocumentFacts {
   /// A door's day before its first upload. There are no bytes that could have a digest.
   fileprivate static let ofUploads = DocumentFacts(
     byteCount: 0, digest: "", format: "uploads", vouchedBy: "the door that let them in")
+
+  fileprivate var isOfUploads: Bool { format == Self.ofUploads.format }
 
   /// Without its claims.
   fileprivate mutating func add(_ upload: AdmittedUpload) {

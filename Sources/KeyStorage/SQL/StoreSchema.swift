@@ -7,7 +7,7 @@ internal import KeyNormalization
 /// in which transactions are kept, and texts are in the order of their bytes.
 package enum StoreSchema {
   /// Of the tables. A store of another version is refused: it is begun anew and pulled again.
-  package static let version: Int64 = 101
+  package static let version: Int64 = 102
 
   /// The tables whose rows are numbered.
   package static let numbered: [String] = text.matches(of: #/CREATE TABLE (\w+) \(\n  id numbered/#).map {
@@ -34,7 +34,7 @@ package enum StoreSchema {
       case (.postgresql, ") keyed;"): ");"
       default: String(line)
       }
-    }.joined(separator: "\n")
+    }.joined(separator: "\n") + "\n" + StoreViews.script(for: dialect)
   }
 
   /// Which integers are the bits of a ``Statement``. The list of report types may grow, so each of its bits is let through.

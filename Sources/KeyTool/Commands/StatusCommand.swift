@@ -36,7 +36,7 @@ struct StatusCommand: AsyncParsableCommand {
     help: ArgumentHelp("Tell what came since then, by day and origin.", valueName: "time"))
   var since: Instant?
 
-  @Flag(help: "Leave out what waits in each series and for each destination, for which all claims are read.")
+  @Flag(help: "Leave out what waits in each series and for each destination, which reads many claims.")
   var brief = false
 
   @Flag(help: "Print the report as JSON (schemas/status.schema.json).")
@@ -74,7 +74,8 @@ struct StatusCommand: AsyncParsableCommand {
         report,
         try plan.series.map {
           try SeriesStatus(
-            of: $0, in: state, folder: plan.publicationFolder, now: now, readsClaims: !isBrief, isNamed: system == nil)
+            of: $0, in: state, folder: plan.publicationFolder, now: now,
+            countingFor: isBrief ? nil : KeyferryCommand.program, isNamed: system == nil)
         },
         try plan.destinations.map { try DestinationStatus(of: $0, in: state, now: now, readsClaims: !isBrief) },
         try plan.federation.map { try FederationStanding(of: $0, in: state, now: now) },

@@ -59,7 +59,7 @@ struct TablesCommand: ParsableCommand {
     try InputOptions.checkPaths(inputs)
     guard TableOutput.isDatabase(output) else {
       throw ValidationError(
-        "\(PathText.shownAsMissing(output)): expected a file that ends in .sqlite, .sqlite3 or .db")
+        "\(PathText.shownAsMissing(output)): the output must end in .sqlite, .sqlite3 or .db")
     }
   }
 

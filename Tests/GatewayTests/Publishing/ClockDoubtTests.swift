@@ -163,13 +163,13 @@ import Testing
       let (settings, now) = (press.series[0], at(10, 40))
       let preview = try await press.publisher.preview(series: settings.name, now: now)
       let status = try await press.ledger.read { state in
-        try SeriesStatus(of: settings, in: state, now: now, readsClaims: false)
+        try SeriesStatus(of: settings, in: state, now: now)
       }
       #expect(!preview.isDue && preview.window.instant == at(12) && status.nextWindow == at(12))
       // It is told, except to who looks back.
       #expect(status.faults.contains { $0.contains("which is still to come") })
       let past = try await press.ledger.read { state in
-        try SeriesStatus(of: settings, in: state, now: now, readsClaims: false, isNamed: true)
+        try SeriesStatus(of: settings, in: state, now: now, isNamed: true)
       }
       #expect(!past.faults.contains { $0.contains("which is still to come") })
       let receipt = try await press.publisher.round(at: ClockLook(toldByOperator: now))[0]

@@ -41,6 +41,23 @@ struct CopyTests {
     }
   }
 
+  @Test("a stranger with a certificate cannot revoke a key that the region's own server has published")
+  func pulledBefore() async throws {
+    try await Press.run(Self.series("DE")) { press in
+      try await press.say([key(1, type: .confirmedTest), key(2, type: .selfReport)], origin: "DE", visited: ["DE"])
+      try await press.round(at(10))
+      for type in [ReportType.selfReport, .revoked] {
+        try await press.upload(key(2, type: type), at: "uploads", of: "DE", isProven: true)
+      }
+      // The region's own server may.
+      try await press.round(at(12))
+      #expect(try revised(press) == [[]])
+      try await press.say([key(2, type: .revoked)], origin: "DE", visited: ["DE"])
+      try await press.round(at(14))
+      #expect(try revised(press) == [[Self.revoked]])
+    }
+  }
+
   @Test("where a revocation is outvoted, the series whose phones keep the key warns, and explains it")
   func outvoted() async throws {
     try await Press.run(Self.series("DE", "US-VA", "FR")) { press in

@@ -229,10 +229,10 @@ import Testing
     try await Press.run(.sample { $0.mostKeys = 8 }) { press in
       let keys = (1...20).map { key($0) }
       try await press.say(keys)
-      let series = press.series[0]
+      let (series, program) = (press.series[0], press.program)
       for (hour, published, waiting) in [(10, 8, 12), (12, 8, 4), (14, 4, 0), (16, 0, 0)] as [(Int64, Int, Int)] {
         let status = try await press.ledger.read {
-          try SeriesStatus(of: series, in: $0, now: at(hour), readsClaims: true)
+          try SeriesStatus(of: series, in: $0, now: at(hour), countingFor: program)
         }
         #expect(status.next?.new == published && status.next?.waiting == waiting, "\(hour)")
         let receipt = try await press.round(at(hour))[0]

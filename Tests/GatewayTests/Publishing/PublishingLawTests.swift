@@ -71,6 +71,7 @@ import Testing
           _ = try await press.ledger.recalled(request, by: word, at: now)
         }
         now = Instant(secondsSince1970: now.secondsSince1970 + Int64.random(in: 1...20_000, using: &random))
+        try await press.checkStatus(now)
         try await press.round(now)
         for settings in press.series {
           let (old, new) = (indexes[settings.name] ?? [], try press.index(settings.name))
@@ -116,6 +117,23 @@ import Testing
 }
 
 extension Press {
+  /// What waits is the same, whether the claims that can have changed are counted or all.
+  func checkStatus(_ now: Instant) async throws {
+    for settings in series {
+      let waiting = try await ledger.read { [program] state in
+        try [RoundHabit.always, .divided].map { habit in
+          let status = try SeriesStatus(of: settings, in: state, now: now, countingFor: program, habit: habit)
+          let next = try #require(status.next)
+          return [
+            next.new, next.revised, next.recalled, next.held, next.waiting, next.paused,
+            Int(next.nextRelease?.secondsSince1970 ?? 0),
+          ]
+        }
+      }
+      #expect(waiting[0] == waiting[1], "\(settings.name)")
+    }
+  }
+
   /// Of everything that was published, by path.
   func exportDigests() throws -> [String: String] {
     var digests: [String: String] = [:]
