@@ -48,8 +48,10 @@ public struct TemporaryExposureKey: Hashable, Comparable, Sendable, BitwiseCopya
   }
 
   public var bytes: [UInt8] {
-    (0..<16).map { index in
-      UInt8(truncatingIfNeeded: (index < 8 ? high : low) >> UInt64(56 - 8 * (index & 7)))
+    [UInt8](unsafeUninitializedCapacity: Self.byteCount) { room, filled in
+      guard let start = room.baseAddress else { return }
+      store(to: start)
+      filled = Self.byteCount
     }
   }
 

@@ -15,18 +15,30 @@ package enum FaultFile {
     fileprivate func path(in folder: String) -> String { "\(folder)/faults-\(rawValue).json" }
   }
 
-  /// One that was not written for so many seconds is of a process that is gone.
-  private static let memory = 60
+  /// A process that has not written for so many seconds is gone.
+  private static let memory: Int64 = 60
   private static let byteLimit = 1 << 20
 
-  /// What running processes have found wrong.
+  /// What running processes have found wrong, and which process was killed: one that shuts down removes its file.
   package static func faults(in folder: String) -> [StandingFault] {
     var found: [StandingFault] = []
     for writer in Writer.allCases {
       let path = writer.path(in: folder)
       var status = stat()
-      // Without the file no process runs; the process soon replaces a file that cannot be decoded.
-      guard stat(path, &status) == 0, time(nil) - status.st_mtim.tv_sec < memory, status.st_size <= byteLimit,
+      guard stat(path, &status) == 0 else { continue }
+      let seen = Int64(status.st_mtim.tv_sec)
+      guard Int64(time(nil)) - seen < memory else {
+        let last = Instant(secondsSince1970: seen)
+        found.append(
+          StandingFault(
+            .gone, of: writer.rawValue,
+            because:
+              "keyferry \(writer.rawValue) ended without shutting down after \(last): start it again, or delete \(path)"
+              + " if you do not need it"))
+        continue
+      }
+      // The process soon replaces a file that cannot be decoded.
+      guard status.st_size <= byteLimit,
         let data = try? Data(contentsOf: URL(filePath: path)),
         let faults = try? JSONDecoder().decode([StandingFault].self, from: data)
       else { continue }

@@ -30,6 +30,8 @@ package struct StandingFault: Hashable, Sendable, Codable {
     // Phones and national back ends are not answered, or their keys are not taken.
     case publicationUnreadable = "publication-unreadable"
     case nothingPublished = "nothing-published"
+    /// A process of the gateway was killed and has not started again.
+    case gone
     case storeUnwritable = "store-unwritable"
     case noRoom = "no-room"
     case drained
@@ -65,7 +67,7 @@ package struct StandingFault: Hashable, Sendable, Codable {
       case .noRoom: "make room there, or have it mounted to be written to"
       case .held: "keyferry quarantine list"
       case .callback: "keyferry callbacks resume"
-      case .publicationUnreadable, .nothingPublished, .drained, .clockOfStore, .shutdown, .clock, .silence, .lag,
+      case .publicationUnreadable, .nothingPublished, .gone, .drained, .clockOfStore, .shutdown, .clock, .silence, .lag,
         .pushSilence,
         .log, .series, .copy, .replica, .certificate, .whitelist, .source, .quarantine, .mirror, .destination,
         .federation,

@@ -371,7 +371,8 @@ package final class PostgresStore: Store {
   private func clean(_ connection: inout PostgresConnection?) {
     guard let database = connection else { return }
     let tables = [
-      "claims", "held", "released", "pushed_keys", "pushes", "contents", "agenda", "federation_uploads",
+      "claims", "held", "released", "pushed_keys", "pushes", "contents", "agenda", "agenda_lists",
+      "federation_uploads",
     ]
     database.patience = nil
     for table in tables { _ = try? database.script("VACUUM \(quoted(schema)).\(table)") }

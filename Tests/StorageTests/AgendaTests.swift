@@ -223,6 +223,23 @@ struct AgendaTests {
     }
   }
 
+  @Test("an erased key is on no list of a large batch", arguments: StoreKind.allCases)
+  func erasingFromLists(kind: StoreKind) async throws {
+    try await withStore(kind) { store in
+      let keys = (UInt64(1)...300).map { KeyRecordTests.key($0) }
+      let last = KeyRecordTests.key(400, period: 1)
+      _ = try await store.write {
+        try $0.record(KeyRecordTests.claims(keys + [last]), of: try $0.document("a"), at: Times.now)
+      }
+      for key in [keys[7], last] {
+        _ = try await Ledger(store).erased(key.key, digest: "cafe", by: Self.word, at: Times.now) { _ in [] }
+      }
+      let left = try #require(try await Self.noted(in: store, since: EventID(rawValue: 0)))
+      #expect(left == Set(keys.map(\.key)).subtracting([keys[7].key]))
+      #expect(try await store.damage(limit: 9) == [])
+    }
+  }
+
   @Test("claims about some keys are those of all pages, whatever was recalled and held", arguments: StoreKind.allCases)
   func claims(kind: StoreKind) async throws {
     for round in 0..<4 {

@@ -2,6 +2,9 @@ package import ExposureKeys
 
 /// What operating asks: what stands still, what was withdrawn, and what happened.
 package protocol OperatingState: AnyObject {
+  /// Whether there is a key that was no longer valid then. It reads every key if there is none, so ask in a transaction that only reads.
+  func hasKeys(expiredBefore limit: Instant) throws -> Bool
+
   func pauses() throws -> [Pause]
   func recalls() throws -> [Recall]
   /// What a recall would withdraw, without doing it.
@@ -38,16 +41,21 @@ package protocol OperatingChanges: AnyObject {
   ///
   /// - Parameters:
   ///   - keysExpiredBefore: claims and released keys that were not valid any more then.
+  ///   - removesKeys: `false` if ``OperatingState/hasKeys(expiredBefore:)`` found none; then no table of keys is read.
   ///   - contentBytes: the bytes of documents take no more than this: those of recorded documents go first, then those of
   ///     refused ones, and of each the oldest.
   @discardableResult
-  func expire(keysExpiredBefore: Instant, contentBytes: Int, at now: Instant) throws -> ExpiryReceipt
+  func expire(
+    keysExpiredBefore: Instant, removesKeys: Bool, contentBytes: Int, at now: Instant
+  ) throws -> ExpiryReceipt
 }
 
 extension OperatingChanges {
   /// Removes what has been kept long enough, and nothing for want of room.
   @discardableResult
-  package func expire(keysExpiredBefore: Instant, at now: Instant) throws -> ExpiryReceipt {
-    try expire(keysExpiredBefore: keysExpiredBefore, contentBytes: .max, at: now)
+  package func expire(
+    keysExpiredBefore: Instant, contentBytes: Int = .max, at now: Instant
+  ) throws -> ExpiryReceipt {
+    try expire(keysExpiredBefore: keysExpiredBefore, removesKeys: true, contentBytes: contentBytes, at: now)
   }
 }

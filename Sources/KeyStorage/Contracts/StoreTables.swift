@@ -81,6 +81,7 @@ package struct StoreTable: Hashable, Sendable {
       reason changed
       """),
     StoreTable("agenda", key: "hour key", "event"),
+    StoreTable("agenda_lists", key: "id", "hour event keys"),
     StoreTable("agenda_floor", key: "id", "event hour"),
     StoreTable("federation_batches", key: "id", "day number made until"),
     StoreTable(

@@ -260,9 +260,11 @@ extension Ledger {
   package func expired(
     keysExpiredBefore: Instant, contentBytes: Int = .max, forgetsAgenda: Bool = false, at time: SoundTime
   ) async throws -> ExpiryReceipt {
-    try await transact(.expired, at: time.instant) { page in
+    // Uploads do not wait while all keys are read, which finds something once a day.
+    let removesKeys = try await read { try $0.hasKeys(expiredBefore: keysExpiredBefore) }
+    return try await transact(.expired, at: time.instant) { page in
       let receipt = try page.transaction.expire(
-        keysExpiredBefore: keysExpiredBefore, contentBytes: contentBytes, at: time.instant)
+        keysExpiredBefore: keysExpiredBefore, removesKeys: removesKeys, contentBytes: contentBytes, at: time.instant)
       try page.forgetUploadHours(at: time.instant)
       if forgetsAgenda, let last = try page.transaction.lastEvent()?.id {
         try page.transaction.sweepAgenda(to: AgendaFloor(event: last, hour: time.instant.secondsSince1970 / 3600))

@@ -347,6 +347,13 @@ package enum StoreSchema {
       event int NOT NULL CHECK (event >= 0),
       PRIMARY KEY (hour, key)
     ) keyed;
+    -- The same of a large batch, a row for each hour.
+    CREATE TABLE agenda_lists (
+      id numbered,
+      hour int NOT NULL CHECK (hour >= 0),
+      event int NOT NULL CHECK (event >= 0),
+      keys blob NOT NULL CHECK (length(keys) > 0) CHECK (length(keys) % 16 = 0)
+    );
     -- What was noted up to this event for hours up to this one is forgotten.
     CREATE TABLE agenda_floor (
       id int PRIMARY KEY CHECK (id = 1),

@@ -1,7 +1,8 @@
 package import ExposureKeys
 
 // The agenda: key data that a round has to look at, by the hour for which it is noted, with a number that is no lower than that of the
-// event with which it came.
+// event with which it came. Key data of small batches has a row each, so that no row shows which came together. That of a large one is
+// a list, which costs a tenth of the rows.
 
 extension TableTransaction {
   package func agenda(
@@ -9,13 +10,75 @@ extension TableTransaction {
   ) throws -> [TemporaryExposureKey]? {
     guard try agendaFloor().knows(after: event, endingIn: hours) else { return nil }
     let most = limit < Int.max ? limit + 1 : limit
+    let condition = "hour <= $1 AND (event > $2 OR hour >= $3)"
+    let asked: [SQLValue] = [.int(hours.upperBound), .int(event.rawValue), .int(hours.lowerBound)]
+    let listed: Int64 =
+      try sql.rows(
+        "SELECT CAST(coalesce(sum(length(keys)), 0) AS bigint) FROM agenda_lists WHERE \(condition)", with: asked
+      ).first?[0] ?? 0
+    // A key of a short period is in two lists.
+    if listed / Int64(2 * TemporaryExposureKey.byteCount) > limit { return nil }
     var keys: [TemporaryExposureKey] = []
     try sql.each(
-      """
-      SELECT DISTINCT key FROM agenda WHERE hour <= $1 AND (event > $2 OR hour >= $3) ORDER BY key LIMIT $4
-      """, with: [.int(hours.upperBound), .int(event.rawValue), .int(hours.lowerBound), most.sqlValue]
+      "SELECT DISTINCT key FROM agenda WHERE \(condition) ORDER BY key LIMIT $4", with: asked + [most.sqlValue]
     ) { keys.append(try $0[0]) }
+    if listed > 0 {
+      try sql.each("SELECT keys FROM agenda_lists WHERE \(condition)", with: asked) {
+        keys.append(contentsOf: try Self.keys(in: $0[0]))
+      }
+      keys.sort()
+      var last: TemporaryExposureKey?
+      keys.removeAll { key in
+        defer { last = key }
+        return key == last
+      }
+    }
     return keys.count > limit ? nil : keys
+  }
+
+  private static func keys(in list: [UInt8]) throws -> [TemporaryExposureKey] {
+    guard list.count.isMultiple(of: TemporaryExposureKey.byteCount) else {
+      throw StorageFault(.corrupt, "agenda_lists: \(list.count) bytes are no list of key data")
+    }
+    return list.withUnsafeBytes { bytes in
+      stride(from: 0, to: bytes.count, by: TemporaryExposureKey.byteCount).compactMap { offset in
+        bytes.baseAddress.map { TemporaryExposureKey(loadingFrom: $0 + offset) }
+      }
+    }
+  }
+
+  private static func list(_ keys: some Collection<TemporaryExposureKey>) -> [UInt8] {
+    [UInt8](unsafeUninitializedCapacity: keys.count * TemporaryExposureKey.byteCount) { room, filled in
+      for key in keys {
+        guard let base = room.baseAddress else { return }
+        key.store(to: base + filled)
+        filled += TemporaryExposureKey.byteCount
+      }
+    }
+  }
+
+  /// - Parameter condition: of hours and events.
+  func forgetAgenda(_ condition: String, _ values: any SQLArgument...) throws {
+    for table in ["agenda", "agenda_lists"] {
+      try sql.run("DELETE FROM \(table) WHERE \(condition)", with: values.map(\.sqlValue))
+    }
+  }
+
+  func eraseFromAgenda(_ key: TemporaryExposureKey) throws {
+    try sql.run("DELETE FROM agenda WHERE key = $1", key)
+    var lists: [(id: Int64, keys: [TemporaryExposureKey])] = []
+    try sql.each("SELECT id, keys FROM agenda_lists", with: []) { row in
+      let keys = try Self.keys(in: row[1])
+      if keys.contains(key) { lists.append((try row[0], keys.filter { $0 != key })) }
+    }
+    for list in lists {
+      if list.keys.isEmpty {
+        try sql.run("DELETE FROM agenda_lists WHERE id = $1", list.id)
+      } else {
+        try sql.run(
+          "UPDATE agenda_lists SET keys = $1 WHERE id = $2", with: [.bytes(Self.list(list.keys)), .int(list.id)])
+      }
+    }
   }
 
   func agendaFloor() throws -> AgendaFloor {
@@ -34,7 +97,7 @@ extension TableTransaction {
     let floor = known.raised(to: floor)
     guard floor != known else { return }
     if sql.dialect == .postgresql { try mix(upTo: floor) }
-    try sql.run("DELETE FROM agenda WHERE event <= $1 AND hour <= $2", floor.event.rawValue, floor.hour)
+    try forgetAgenda("event <= $1 AND hour <= $2", floor.event.rawValue, floor.hour)
     try sql.run("UPDATE agenda_floor SET event = $1, hour = $2", floor.event.rawValue, floor.hour)
   }
 
@@ -75,13 +138,22 @@ extension TableTransaction {
     if noted.isEmpty { return }
     let last = try sql.lastNumber(of: "events")
     let number = isOpen ? last : last + 1
-    let event = SQLValue.int(isSmall ? number | 255 : number)
+    guard isSmall else {
+      for (hour, noted) in Dictionary(grouping: noted, by: \.hour).sorted(by: { $0.key < $1.key }) {
+        try sql.run(
+          "INSERT INTO agenda_lists (id, hour, event, keys) VALUES ($1, $2, $3, $4)",
+          with: [
+            .int(try sql.nextNumber(of: "agenda_lists")), .int(hour), .int(number),
+            .bytes(Self.list(noted.lazy.map(\.key))),
+          ])
+      }
+      return
+    }
     // A statement of PostgreSQL changes a row once.
     let sorted = noted.sorted { ($0.hour, $0.key) < ($1.hour, $1.key) }
     var rows: [[SQLValue]] = []
-    rows.reserveCapacity(sorted.count)
     for (index, entry) in sorted.enumerated() where index == 0 || entry != sorted[index - 1] {
-      rows.append([.int(entry.hour), entry.key.sqlValue, event])
+      rows.append([.int(entry.hour), entry.key.sqlValue, .int(number | 255)])
     }
     try sql.insert(
       into: "agenda", ["hour", "key", "event"], rows, "ON CONFLICT (hour, key) DO UPDATE SET event = excluded.event")

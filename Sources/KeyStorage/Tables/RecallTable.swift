@@ -38,9 +38,6 @@ extension TableTransaction {
   package func expireRows(
     keysExpiredBefore limit: Instant, contentBytes: Int, at now: Instant, _ receipt: inout ExpiryReceipt
   ) throws {
-    receipt.claims += try delete("held WHERE (rolling_start + (said & 255)) * 600 <= $1", limit)
-    receipt.released += try delete("released WHERE (rolling_start + rolling_period) * 600 <= $1", limit)
-    receipt.released += try delete("pushed_keys WHERE (rolling_start + rolling_period) * 600 <= $1", limit)
     try forgetTokens(at: now)
     receipt.contents = try delete("contents WHERE until <= $1", now)
     receipt.crowdedOut = try delete(

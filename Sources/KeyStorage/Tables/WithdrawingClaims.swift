@@ -58,8 +58,28 @@ extension TableTransaction {
     return preview
   }
 
-  package func expire(keysExpiredBefore limit: Instant, contentBytes: Int, at now: Instant) throws -> ExpiryReceipt {
+  package func hasKeys(expiredBefore limit: Instant) throws -> Bool {
+    for expired in Self.expiredKeys {
+      if try sql.row("SELECT 1 FROM \(expired) LIMIT 1", limit.secondsSince1970) != nil { return true }
+    }
+    return false
+  }
+
+  /// The keys of each table that had expired.
+  private static let expiredKeys =
+    ["claims", "held"].map { "\($0) WHERE (rolling_start + (said & 255)) * 600 <= $1" }
+    + ["released", "pushed_keys"].map { "\($0) WHERE (rolling_start + rolling_period) * 600 <= $1" }
+
+  package func expire(
+    keysExpiredBefore limit: Instant, removesKeys: Bool, contentBytes: Int, at now: Instant
+  ) throws -> ExpiryReceipt {
     var receipt = ExpiryReceipt(claims: 0, released: 0, contents: 0)
+    if removesKeys { try expireKeys(limit, &receipt) }
+    try expireRows(keysExpiredBefore: limit, contentBytes: contentBytes, at: now, &receipt)
+    return receipt
+  }
+
+  private func expireKeys(_ limit: Instant, _ receipt: inout ExpiryReceipt) throws {
     let end = limit.secondsSince1970
     let removed = try removeClaims(
       """
@@ -69,9 +89,10 @@ extension TableTransaction {
     receipt.claims = removed.all
     receipt.isUnfinished = removed.all >= expiredAtOnce
     // All claims of these hours have expired.
-    try sql.run("DELETE FROM agenda WHERE hour BETWEEN $1 AND $2", AgendaHour.now + 1, end / 3600)
-    try expireRows(keysExpiredBefore: limit, contentBytes: contentBytes, at: now, &receipt)
-    return receipt
+    try forgetAgenda("hour BETWEEN $1 AND $2", AgendaHour.now + 1, end / 3600)
+    let others = try Self.expiredKeys.dropFirst().map { try sql.run("DELETE FROM \($0)", end) }
+    receipt.claims += others[0]
+    receipt.released = others[1] + others[2]
   }
 
   /// What was there is overwritten, and not only forgotten.
@@ -81,7 +102,7 @@ extension TableTransaction {
     receipt.claims = try removeClaims("key = $1", with: [key.sqlValue]).all
     receipt.held = try dropHeld(about: key)
     receipt.released = try eraseReleases(about: key)
-    try sql.run("DELETE FROM agenda WHERE key = $1", key)
+    try eraseFromAgenda(key)
     receipt.contents = try contents.filter { try eraseContent(of: $0) }
     return receipt
   }

@@ -79,7 +79,7 @@ import Testing
     }
   }
 
-  @Test("a process that was killed is not listened to for long, and what it left half written is nothing")
+  @Test("a process that was killed is named, its faults are forgotten, and what it left half written is nothing")
   func killed() async throws {
     try await Self.withFolder { folder in
       let fault = StandingFault(.log, because: "the public log cannot go on")
@@ -90,7 +90,10 @@ import Testing
         try FileManager.default.setAttributes(
           [.modificationDate: Date(timeIntervalSinceNow: -120)], ofItemAtPath: "\(folder)/\(name)")
       }
-      #expect(FaultFile.faults(in: folder) == [])
+      let gone = FaultFile.faults(in: folder)
+      #expect(gone.map(\.kind) == [.gone, .gone] && gone.map(\.subject) == ["run", "serve"])
+      #expect(gone.allSatisfy { $0.sentence.contains("ended without shutting down") }, "\(gone)")
+      try FileManager.default.removeItem(atPath: "\(folder)/faults-serve.json")
       try Data("[{\"code\":\"log\"".utf8).write(to: URL(filePath: "\(folder)/faults-run.json"))
       #expect(FaultFile.faults(in: folder) == [])
     }
