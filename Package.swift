@@ -318,7 +318,8 @@ let package = Package(
       dependencies: [
         "Containers", "KeyIntake", "KeyConversion", "KeyInspection", "KeyPeers", "KeyReceiving", "KeyPublishing",
         "ExposureKeys", "KeyFormats", "BundleTrust", "KeyNormalization", "KeyStorage", "PolicyFiles",
-        "GatewaySettings", "GatewayDaemon", "GatewayServer", "SQLiteTables", "TransparencyLog", "PeerTransport", "CPartialFiles", "CBuild", "KeyArchive", "S3Publications",
+        "GatewaySettings", "GatewayDaemon", "GatewayServer", "SQLiteTables", "TransparencyLog", "PeerTransport",
+        "CPartialFiles", "CBuild", "KeyArchive", "S3Publications",
         "WorkThreads",
         .product(name: "Logging", package: "swift-log", condition: gateway),
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: gateway),

@@ -122,7 +122,8 @@ struct SchemaCheck {
           ? StoreAddition.ofDefinition(part.table) : "\(part.table): there is no \(part.kind) \(part.words)")
       if part.kind == "column" { closed.insert(part.table) }
     }
-    for part in there.keys.sorted(by: precedes) where known.contains(part.table) && !["table", "definition"].contains(part.kind) {
+    for part in there.keys.sorted(by: precedes)
+    where known.contains(part.table) && !["table", "definition"].contains(part.kind) {
       // Whoever wants to find something faster may.
       if part.kind == "index", !part.words.hasPrefix("CREATE UNIQUE"), !part.words.hasSuffix("not valid") { continue }
       if there[part, default: 0] > expected[part, default: 0] {
