@@ -20,6 +20,17 @@ public enum ReportType: Int32, Sendable, Hashable, CaseIterable {
     }
   }
 
+  /// Whether devices accept this change, which they do once per key; key servers accept the same revisions.
+  ///
+  /// Source: the states of an exposure in Google's framework.
+  package func mayBeRevised(to other: ReportType) -> Bool {
+    switch self {
+    case .selfReport: [.confirmedTest, .confirmedClinicalDiagnosis, .revoked].contains(other)
+    case .confirmedClinicalDiagnosis: [.confirmedTest, .revoked].contains(other)
+    case .unknown, .confirmedTest, .recursive, .revoked: false
+    }
+  }
+
   /// Accepts the schema's name in any case.
   public init?(name: some StringProtocol) {
     let wanted = name.uppercased()

@@ -190,14 +190,14 @@ extension GatewayReader {
     }
     for name in names.sorted() where !doors.contains(where: { $0.name == name }) {
       guard let source = sources.first(where: { $0.settings.name == name })?.settings else {
-        let known = (sources.filter { $0.settings.peer != .efgs }.map(\.settings.name) + doors.map(\.name)).sorted()
+        let known = (sources.filter { !$0.settings.peer.description.isGateway }.map(\.settings.name) + doors.map(\.name)).sorted()
         let allowed =
           known.isEmpty
           ? "there are none; a door is opened by server.uploads" : "there are \(known.joined(separator: ", "))"
         document.add(place, "\(name) is neither a source nor a door for uploads; \(allowed)")
         continue
       }
-      if source.peer == .efgs {
+      if source.peer.description.isGateway {
         document.add(place, "\(name) is a federation gateway: what comes from one is never handed to another")
       } else if source.isRelay {
         document.add(place, "\(name) is a relay, whose keys have no origin: none of them would go")

@@ -54,7 +54,7 @@ extension GatewayReader {
     let isStated = ["origin", "relay", "speaks-for"].contains(where: section.states)
     if !isStated, settings.speaksForWhoeverIsNamed, settings.trust.kind != .origins {
       // Sources of files were without it before, and go on.
-      let isNeeded = settings.peer == .efgs
+      let isNeeded = settings.peer.description.isGateway
       document.add(
         section.place(of: "speaks-for"),
         "missing: its keys name their origins; say which it may speak for, "
@@ -155,14 +155,14 @@ extension GatewayReader {
       if !names.insert(mirror.name.lowercased()).inserted {
         document.add(mirror.section.place(of: "name"), "another series has that name, in any case")
       }
-      let known = sources.filter { $0.settings.peer == .index }.map(\.settings.name)
+      let known = sources.filter(\.settings.peer.description.canMirror).map(\.settings.name)
       guard let name = mirror.source.text() else { return nil }
       guard let source = sources.first(where: { $0.settings.name == name })?.settings else {
         return mirror.source.fault(
           "no source \(mirror.source.shown), allowed "
             + (known.isEmpty ? "one with protocol: index, and there is none" : known.joined(separator: ", ")))
       }
-      guard source.peer == .index else {
+      guard source.peer.description.canMirror else {
         return mirror.source.fault(
           "the source \(name) speaks \(source.peer.rawValue), allowed one with protocol: index")
       }
@@ -433,15 +433,11 @@ extension GatewayReader {
         + "is known any more; state keys: \(policy.publishing.maximumAgeDays) days or more")
   }
 
-  /// The door for uploads as a source. What it does not say itself, an old configuration says in the source that reads
-  /// the folder of its uploads.
+  /// The upload endpoint as a source.
   func uploadSource(
     _ stated: StatedUploads, sources: [StatedSource], series: [StatedSeries]
   ) -> UploadSource? {
-    let reader = stated.folder.flatMap { folder in
-      sources.first { $0.settings.peer == .files && $0.settings.location == folder }?.settings
-    }
-    guard let origin = stated.origin ?? reader?.origin else {
+    guard let origin = stated.origin else {
       if !stated.section.states("origin") {
         document.add(
           stated.section.place,
@@ -450,14 +446,13 @@ extension GatewayReader {
       return nil
     }
     let name = stated.name
-    if let other = sources.first(where: { $0.settings.name == name && $0.settings.name != reader?.name }) {
+    if let other = sources.first(where: { $0.settings.name == name }) {
       document.add(
         other.section.place,
         "a source cannot be called \(name) beside a door for uploads, whose claims have this name")
     }
-    if let folder = stated.folder { warn(stated.section.place(of: "folder"), advice(stated, folder, origin, reader)) }
     var door = UploadSource(
-      name: reader?.name ?? name, origin: origin, reading: stated.reading ?? reader?.reading ?? defaultPolicy,
+      name: name, origin: origin, reading: stated.reading ?? defaultPolicy,
       regions: stated.regions?.sorted(), series: seriesOfDoor(stated, of: series))
     let wanting = series.filter { series in
       series.settings.selection.include.map { !$0.isDisjoint(with: door.regions + [origin]) } ?? true
@@ -482,23 +477,6 @@ extension GatewayReader {
         ? name
         : setting.fault("no series \(setting.shown), allowed \(names.joined(separator: ", "))")
     }
-  }
-
-  /// What to write in place of the folder of an earlier version, so that nothing changes but the way of the keys.
-  private func advice(
-    _ stated: StatedUploads, _ folder: String, _ origin: String, _ reader: SourceSettings?
-  ) -> String {
-    var lines: [String] = []
-    if stated.origin == nil { lines.append("origin: \(origin)") }
-    if stated.reading == nil, let reading = reader?.reading, reading.name != defaultPolicy.name {
-      lines.append("reading: \(reading.name)")
-    }
-    let place = lines.isEmpty ? "remove it" : "write \(lines.joined(separator: " and ")) in its place"
-    let rest =
-      reader.map {
-        "; the source \($0.name) reads what lies there, and can be removed once its last file is in (status tells)"
-      } ?? "; no source reads what may lie in \(folder)"
-    return "is not used any more, uploads are recorded directly: \(place)\(rest)"
   }
 
   func checkFolders(_ root: Section, state: String?, _ stated: StatedPublication, hasSeries: Bool) {

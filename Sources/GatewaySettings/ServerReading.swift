@@ -10,14 +10,12 @@ struct StatedServer {
   var uploads: [StatedUploads] = []
 }
 
-/// The doors of one origin, before it is known what its sources say.
+/// The doors of one origin.
 struct StatedUploads {
   let section: Section
   /// `nil` where they are at fault.
   let settings: UploadSettings?
   let name: String
-  /// Where an earlier version put uploads.
-  let folder: String?
   let origin: String?
   let reading: Policy?
   /// `nil` is the origin alone.
@@ -116,7 +114,6 @@ extension GatewayReader {
     settings?.name = name ?? UploadSettings.usualName
     return StatedUploads(
       section: section, settings: settings, name: name ?? UploadSettings.usualName,
-      folder: section.take("folder").flatMap(resolvedPath),
       origin: section.take("origin").flatMap(code), reading: section.take("reading").flatMap(policy),
       regions: section.take("regions").flatMap(codes), series: section.take("series").flatMap(seriesNames))
   }

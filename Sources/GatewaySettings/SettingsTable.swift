@@ -674,10 +674,6 @@ package enum SettingsTable {
         "server.uploads.series", "The series at whose addresses keys are taken: `/apple/{series}/keys`.",
         "those that publish its keys", "a list of series"),
       Row(
-        "server.uploads.folder",
-        "Where an earlier version put uploads. The `files` source that reads it says origin and "
-          + "policy where the door does not.", none, path),
-      Row(
         "server.uploads.rate", "Uploads a minute from one client; those that are refused are counted by themselves.",
         settings.requestsPerMinute.map { "`\($0)/min`" } ?? "`none`", "`none`, \(rates)"),
       Row(

@@ -43,7 +43,6 @@ extension GatewayReader {
         }
       }
     }
-    removeOldOrigins(from: &options, of: peer, section)
     let trust = section.need("trust", "\(Self.spellings(of: trusts(of: peer))); add a line such as trust: keys/de.pem")
       .flatMap { self.trust($0, of: peer, section, isSecure: location?.hasPrefix("http://") != true) }
     for name in ["federation-trust", "allow"] where section.states(name) && trust.map({ $0.kind != .origins }) ?? false
@@ -57,7 +56,7 @@ extension GatewayReader {
       trust: trust ?? .operator, reading: reading ?? defaultPolicy)
     settings.origin = section.take("origin").flatMap(code)
     section.read("relay") { relay($0, &settings) }
-    settings.speaksFor = speaksFor(section)
+    settings.speaksFor = section.take("speaks-for").flatMap(spokenOrigins)
     settings.regions = section.take("regions").flatMap(codesOfKeys)
     set(&settings.isRehearsal, section.take("rehearsal")?.flag())
     set(&settings.interval, section.take("every")?.duration(Allowed.interval))
@@ -165,13 +164,8 @@ extension GatewayReader {
   private func trust(
     _ setting: Setting, of peer: PeerProtocol?, _ section: Section, isSecure: Bool
   ) -> Trust? {
-    guard var text = setting.text() else { return nil }
+    guard let text = setting.text() else { return nil }
     let allowed = trusts(of: peer)
-    if text == "gateway" {
-      guard peer == .efgs else { return setting.fault("gateway, allowed \(Self.spellings(of: allowed))") }
-      setting.add("gateway is called host now; write trust: host", isWarning: true)
-      text = Trust.Kind.host.rawValue
-    }
     let kind = text == Trust.Kind.ring.rawValue ? .ring : Trust.Kind(rawValue: text) ?? .ring
     guard allowed.contains(kind) else {
       let reason = kind == .ring ? "; what comes by this protocol bears no signature of a ring" : ""
@@ -217,32 +211,10 @@ extension GatewayReader {
     }
   }
 
-  /// The origins that a source may speak for, by the setting's name of today or of before.
-  private func speaksFor(_ section: Section) -> ReadingPolicy.SpokenOrigins? {
-    guard section.states("origins") else { return section.take("speaks-for").flatMap(spokenOrigins) }
-    let isRepeated = section.states("speaks-for")
-    document.add(
-      section.place(of: "origins"),
-      isRepeated
-        ? "is called speaks-for now, which is stated as well; remove it" : "is called speaks-for now; rename it",
-      isWarning: !isRepeated)
-    let old = section.take("origins").flatMap(codesOfKeys).map(ReadingPolicy.SpokenOrigins.only)
-    return section.take("speaks-for").flatMap(spokenOrigins) ?? old
-  }
-
   private func spokenOrigins(_ setting: Setting) -> ReadingPolicy.SpokenOrigins? {
     guard setting.isWord("any") else { return codesOfKeys(setting).map(ReadingPolicy.SpokenOrigins.only) }
     setting.add("any: whatever origin its keys name is taken to have said so", isWarning: true)
     return .any
-  }
-
-  /// An option of efgs that `trust` has replaced.
-  private func removeOldOrigins(from options: inout [String: String], of peer: PeerProtocol?, _ section: Section) {
-    guard peer == .efgs, options["origins"] == "gateway-identity" else { return }
-    options["origins"] = nil
-    document.add(
-      document.place(of: "\(section.place(of: "options").path).origins"),
-      "is not used any more: trust says who vouches; remove it", isWarning: true)
   }
 
   private func ring(_ setting: Setting) -> TrustRing? {

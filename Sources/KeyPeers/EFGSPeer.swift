@@ -436,9 +436,7 @@ struct EFGSPeer: PeerSync {
   }
 
   private static func isName(ofOrigin text: some StringProtocol) -> Bool {
-    // Earlier versions spelled what is no code by its bytes.
     isCode(text) || text == others
-      || text.first == "x" && text.utf8.dropFirst().allSatisfy { (97...102).contains($0) || (48...57).contains($0) }
   }
 
   private mutating func goOn(after status: Int, at position: Position, _ what: String) throws(PeerFault) {

@@ -20,7 +20,7 @@ struct IndexPeer: PeerSync {
         "index", .address, isRequired: true, "the address of the index, or its path below the location"),
       PeerOption("base", .address, "the address in front of every listed path; the location where it is not given"),
       PeerOption("suffix", .ending, "how listed paths end, .zip where it is not given; empty is any way"),
-    ], trusts: [.ring, .host, .operator]
+    ], trusts: [.ring, .host, .operator], canMirror: true
   ) { settings, cursor, _ in IndexPeer(settings, cursor: cursor) }
 
   private enum Phase { case asking, collecting([PeerDocument]), ended(PeerStep) }

@@ -86,11 +86,17 @@ package struct PeerDescription: Sendable {
   /// Whether the clock says where the first pull begins, and the cursor goes on from there: what lies between is not asked for
   /// where the clock was wrong then.
   package let beginsByClock: Bool
+  /// Whether its files can be published as they are, in a series of their own.
+  package let canMirror: Bool
   let makeMachine: @Sendable (SourceSettings, String?, Instant) -> any PeerSync
+
+  /// Whether such a peer is a federation gateway, which passes on what each origin has signed.
+  package var isGateway: Bool { trusts.contains(.origins) }
+  package var isFolder: Bool { way == .folder }
 
   init(
     _ name: String, summary: String, way: Way = .web, options: [PeerOption] = [], asksForCertificate: Bool = false,
-    trusts: [Trust.Kind], caution: String? = nil, beginsByClock: Bool = false,
+    trusts: [Trust.Kind], caution: String? = nil, beginsByClock: Bool = false, canMirror: Bool = false,
     makeMachine: @escaping @Sendable (SourceSettings, String?, Instant) -> any PeerSync
   ) {
     self.name = name
@@ -101,6 +107,7 @@ package struct PeerDescription: Sendable {
     self.trusts = trusts
     self.caution = caution
     self.beginsByClock = beginsByClock
+    self.canMirror = canMirror
     self.makeMachine = makeMachine
   }
 

@@ -518,7 +518,7 @@ extension ReleasedKey {
   /// the released one stays. A change of risk or onset alone is nothing to them.
   func revision(to believed: ClaimedKey) -> ClaimedKey? {
     guard revisions == 0, let before = key.reportType.flatMap(ReportType.init(rawValue:)),
-      let after = believed.reportType.flatMap(ReportType.init(rawValue:)), before.canBecome(after)
+      let after = believed.reportType.flatMap(ReportType.init(rawValue:)), before.mayBeRevised(to: after)
     else { return nil }
     // A revocation often says nothing else.
     var revision = after == .revoked ? key : believed
@@ -528,25 +528,6 @@ extension ReleasedKey {
     revision.unknownFields = 0
     revision.isRevised = true
     return revision
-  }
-}
-
-extension ReportType {
-  /// Source: Google's framework, the states of an exposure; the key server admits the same revisions.
-  func canBecome(_ other: ReportType) -> Bool {
-    switch self {
-    case .selfReport:
-      switch other {
-      case .confirmedTest, .confirmedClinicalDiagnosis, .revoked: true
-      case .unknown, .selfReport, .recursive: false
-      }
-    case .confirmedClinicalDiagnosis:
-      switch other {
-      case .confirmedTest, .revoked: true
-      case .unknown, .confirmedClinicalDiagnosis, .selfReport, .recursive: false
-      }
-    case .unknown, .confirmedTest, .recursive, .revoked: false
-    }
   }
 }
 

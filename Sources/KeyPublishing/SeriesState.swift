@@ -18,7 +18,7 @@ struct SeriesState: Hashable, Sendable, Codable {
   var firstEdition: Int?
   /// Whence the next round goes on; `nil` where it looks at everything.
   var mark: RoundMark?
-  /// How far windows have ever gone; `nil` before the first one, and in what older versions wrote.
+  /// How far windows have ever gone; `nil` before the first one.
   var reach: Reach?
 
   /// The latest window that was ever closed, also by a clock that was ahead.

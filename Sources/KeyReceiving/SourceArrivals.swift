@@ -55,7 +55,7 @@ extension SourceSettings {
   /// What a federation's peer makes of a batch whose origins are verified. It is kept so, and told from a batch whatever
   /// `trust` says by now.
   private func audited(_ source: any SeekableSource, _ limits: ReadLimits) throws -> AuditedBatch? {
-    guard peer == .efgs, source.byteCount <= limits.documentBytes else { return nil }
+    guard peer.description.isGateway, source.byteCount <= limits.documentBytes else { return nil }
     guard ZipArchive.begins(try source.bytes(at: 0, count: min(4, source.byteCount), what: "the batch")) else {
       return nil
     }

@@ -43,13 +43,7 @@ extension ReadingPolicy {
       }
       section.read("unrecognized") { set(&unrecognizedReportType, $0.option()) }
     }
-    let isRepeated = section.states("speaks-for") && section.states("origins")
-    let isOld = section.states("origins") && !isRepeated
-    if isRepeated {
-      section.read("origins") { $0.add("is called speaks-for now, which is stated as well; remove it") }
-    }
-    section.read(isOld ? "origins" : "speaks-for") { setting in
-      if isOld { setting.add("is called speaks-for now; rename it", isWarning: true) }
+    section.read("speaks-for") { setting in
       if setting.isWord("any") {
         speaksFor = .any
       } else if let list = setting.list() {

@@ -214,9 +214,7 @@ package final class Section {
   /// Makes what is left a fault.
   package func finish() {
     for (key, _) in nodes {
-      // A misspelling of a name of before is told the one of today.
-      let former = asked.contains("speaks-for") ? ["origins": "speaks-for"] : [:]
-      let nearest = hidesNames ? nil : (asked + former.keys).nearest(to: key).map { former[$0] ?? $0 }
+      let nearest = hidesNames ? nil : asked.nearest(to: key)
       let hint =
         hidesNames ? ", allowed \(asked.joined(separator: ", "))" : nearest.map { ", did you mean \($0)" } ?? ""
       document.add(place(of: key), "no such setting\(hint)")

@@ -77,20 +77,6 @@ import Testing
     for reason in reasons { #expect(told.first?.contains(reason) == true, "\(told)") }
   }
 
-  /// For one version the spellings of before are read, each with a warning that names the new one.
-  @Test func oldSpellings() throws {
-    let old = try plan(
-      #"protocol: efgs, location: "https://a.example", trust: gateway, origins: [DE], options: {origins: gateway-identity}"#
-    )
-    #expect(old.trust == .host && old.speaksFor == ["DE"])
-    for words in ["gateway is called host now", "is called speaks-for now", "trust says who vouches"] {
-      #expect(old.warnings.contains { $0.contains(words) }, "\(words): \(old.warnings)")
-    }
-    let new = try plan(#"protocol: efgs, location: "https://a.example", trust: host, speaks-for: [DE]"#)
-    #expect(new.trust == .host && new.speaksFor == ["DE"])
-    #expect(!new.warnings.contains { $0.contains("is called") }, "\(new.warnings)")
-  }
-
   /// Apps of DP-3T would be told that the series has nothing for them.
   @Test func dp3tNeedsKeyDays() throws {
     func warnings(_ rollups: String) throws -> [String] {
@@ -119,25 +105,5 @@ import Testing
     #expect(warnings.contains { $0.reason.contains("no series publishes keys for AW") })
     let faults = Fixture.faults(text + "\nsources: [{name: uploads, protocol: files, location: /f, trust: operator}]")
     #expect(faults.contains { $0.contains("a source cannot be called uploads beside a door") }, "\(faults)")
-  }
-
-  /// Uploads were files that a source read: what that source says holds for the door, which is told what to write.
-  @Test func oldUploadFolders() throws {
-    let text = """
-      state: /s
-      sources: [{name: phones, protocol: files, location: /srv/up, trust: operator, origin: BQ, reading: google-key-server}]
-      publication: {folder: /p}
-      server: {uploads: {folder: /srv/up, token: {env: TOKEN}}}
-      """
-    let (plan, warnings) = try Fixture.parse(text)
-    let door = try #require(plan.uploads.first)
-    #expect(door.name == "phones" && door.origin == "BQ" && door.reading.name == "google-key-server")
-    let reason = try #require(warnings.first { $0.place == "server.uploads.folder" }?.reason)
-    #expect(
-      reason.contains("write origin: BQ and reading: google-key-server in its place")
-        && reason.contains("the source phones reads"))
-
-    let faults = Fixture.faults(text.replacing("location: /srv/up", with: "location: /srv/other"))
-    #expect(faults.contains { $0.contains("server.uploads: origin is missing") && $0.contains("origin: DE") })
   }
 }

@@ -200,21 +200,8 @@ import Testing
       ])
   }
 
-  @Test("a name of before is read, with a warning that says the new one")
-  func oldNames() throws {
-    var warnings: [PolicyFault] = []
-    let policy = try PolicyFile.check("name: mine\nreading:\n  origins: [de]", named: "p.yaml") { warnings.append($0) }
-    #expect(policy.reading.speaksFor == .only(["DE"]))
-    #expect(warnings.map(\.description) == ["3:3: reading.origins: is called speaks-for now; rename it"])
-  }
-
-  @Test("a name of before is suggested to nobody, and is removed where the new one stands, too")
-  func oldNamesAreNotSuggested() {
-    #expect(faults("name: a\nreading: { orgins: [DE] }").map { $0.contains("did you mean speaks-for") } == [true])
+  @Test func aMisspelledSettingIsToldTheNearestOne() {
     #expect(faults("name: a\nreading: { speaksfor: [DE] }").map { $0.contains("did you mean speaks-for") } == [true])
-    #expect(
-      faults("name: a\nreading:\n  origins: [DE]\n  speaks-for: [DE]")
-        == ["3:3: reading.origins: is called speaks-for now, which is stated as well; remove it"])
   }
 
   @Test func otherValuesOfTheLanguage() throws {

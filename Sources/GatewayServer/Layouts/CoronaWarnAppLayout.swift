@@ -13,8 +13,8 @@ import KeyPublishing
 ///   an increment are not listed, and neither are those with more than one, which happens where windows are shorter
 ///   than an hour or were split: the day's roll-up has their keys.
 ///
-/// A series must make roll-ups of days. Of an earlier version's day there may be several roll-ups, and then it is not listed. A series that publishes no bundles for empty windows has
-/// gaps in its hours.
+/// A series must make roll-ups of days. A day with several roll-ups is not listed. A series that publishes no bundles for empty
+/// windows has gaps in its hours.
 ///
 /// `cwa-hash` is the hexadecimal MD5 of the MD5 of `export.bin`: equal for equal keys, though signatures differ.
 package struct CoronaWarnAppLayout: Layout {

@@ -189,8 +189,7 @@ private struct RebuildBench: Sendable {
     guard let staged = try state.recipe(of: record.id) else {
       throw Obstacle(
         .noRecipe,
-        "nobody noted how it was made: an older version of the program staged it, or it was found in the folder when the store "
-          + "was lost")
+        "the store does not know how it was made, because it was found in the folder after the store was lost")
     }
     let (round, recipe) = try staged.read()
     verdict.event = staged.event.id

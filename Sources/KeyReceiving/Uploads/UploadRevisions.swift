@@ -37,7 +37,7 @@ struct UploadRevisions {
       let types = Set(known.map(\.saidType))
       if types.contains(key.saidType) { continue }
       guard types.count == 1, let type = types.first else { throw .alreadyRevised }
-      guard type.mayBecome(key.saidType) else { throw .invalidTransition }
+      guard type.mayBeRevised(to: key.saidType) else { throw .invalidTransition }
       revised.append(position)
     }
   }
@@ -60,16 +60,6 @@ extension ClaimedKey {
     switch reportType.flatMap(ReportType.init(rawValue:)) {
     case nil, .unknown: .confirmedClinicalDiagnosis
     case let type?: type
-    }
-  }
-}
-
-extension ReportType {
-  fileprivate func mayBecome(_ other: ReportType) -> Bool {
-    switch self {
-    case .confirmedClinicalDiagnosis: other == .confirmedTest || other == .revoked
-    case .selfReport: other == .confirmedTest || other == .confirmedClinicalDiagnosis || other == .revoked
-    case .confirmedTest, .revoked, .recursive, .unknown: false
     }
   }
 }

@@ -82,13 +82,13 @@ package struct StoreBeginning: Hashable, Sendable, Codable {
 /// Keys that were erased: the SHA-256 of each in lower-case hexadecimal, and when.
 package struct Erasures: Hashable, Sendable, Codable {
   package var moments: [String: Instant] = [:]
-  /// The documents whose bytes were dropped for it, by number, and when; `nil` where an older version wrote it.
-  private var documents: [String: Instant]?
+  /// The documents whose bytes were dropped for it, by number, and when.
+  private var documents: [String: Instant] = [:]
 
   package init() {}
 
   /// When the bytes of a document were erased; `nil` where they were not.
-  package func moment(of document: DocumentID) -> Instant? { documents?[String(document.rawValue)] }
+  package func moment(of document: DocumentID) -> Instant? { documents[String(document.rawValue)] }
 
   /// Notes an erasure, and forgets those that are older than 400 days: no archive lists keys for that long.
   ///
@@ -97,9 +97,8 @@ package struct Erasures: Hashable, Sendable, Codable {
     func isRecent(_ moment: Instant) -> Bool { now.secondsSince1970 - moment.secondsSince1970 < 400 * 86_400 }
     moments = moments.filter { isRecent($0.value) }
     moments[digest] = now
-    var documents = (documents ?? [:]).filter { isRecent($0.value) }
+    documents = documents.filter { isRecent($0.value) }
     for document in contents { documents[String(document.rawValue)] = now }
-    self.documents = documents
   }
 }
 

@@ -17,7 +17,7 @@ package protocol PublishingState: AnyObject {
   ///
   /// - Parameter keys: in order, each once.
   func released(by series: String, about keys: [TemporaryExposureKey]) throws -> [ReleasedKey]
-  /// How a bundle was made; `nil` where nobody noted it: an older version staged it, or a folder had it.
+  /// How a bundle was made; `nil` where nobody noted it: a folder had it.
   func recipe(of bundle: BundleID) throws -> StagedRecipe?
   /// A value that the gateway keeps under a name; see ``StoredNote``.
   func note(named name: String) throws -> [UInt8]?

@@ -121,7 +121,7 @@ package struct ReleasedKey: Hashable, Sendable {
   package var bundle: BundleID
   /// How often it was revised after its first release.
   package var revisions: Int32
-  /// Whose opinions were in its first release, which stays; `nil` where an older version wrote it down.
+  /// Whose opinions were in its first release, which stays; `nil` for a key that was found in the published files after the store was lost.
   package var origins: ReleasingOrigins?
 
   package init(key: ClaimedKey, bundle: BundleID, revisions: Int32 = 0, origins: ReleasingOrigins? = nil) {

@@ -117,7 +117,7 @@ package struct DocumentFacts: Hashable, Sendable {
   package var format: String
   /// Who stands behind it, for people: a signature, the peer's TLS identity, or the operator.
   package var vouchedBy: String
-  /// `nil` for uploads, which are read by their door, and where an older version wrote it down.
+  /// `nil` for uploads, which are read by their door.
   package var reading: ReadingMark?
   /// Of its keys. Its members can be asked of the document.
   package var counts: KeyCounts
@@ -230,7 +230,7 @@ package struct Pause: Hashable, Sendable {
   package var subject: Subject
   package var since: Instant
   package var reason: String?
-  /// Who threw it; `nil` where an older version wrote it down.
+  /// Who threw it, if it was an operator.
   package var by: String?
 
   package init(_ subject: Subject, since: Instant, reason: String? = nil, by: String? = nil) {
@@ -266,7 +266,7 @@ package struct Recall: Hashable, Sendable {
   package var event: EventID
   package var time: Instant
   package var claims: Int
-  /// Who did it and why; `nil` where an older version wrote it down.
+  /// Who did it and why, if it was an operator.
   package var word: OperatorWord?
 
   package init(request: RecallRequest, event: EventID, time: Instant, claims: Int, word: OperatorWord?) {

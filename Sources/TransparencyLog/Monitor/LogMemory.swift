@@ -41,8 +41,8 @@ package struct LogMemory: Hashable, Sendable, Codable {
   package private(set) var bundles: [String: Bundle]
   /// Faults of the log itself, which stay for as long as it is followed.
   package private(set) var faults: [LogFinding]
-  /// By their names; `nil` in what an older program kept.
-  package private(set) var series: [String: Series]?
+  /// By their names.
+  package private(set) var series: [String: Series]
   /// SHA-256 of the public key of attestations that the log shows.
   package private(set) var attester: String?
 
