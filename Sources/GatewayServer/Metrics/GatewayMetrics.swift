@@ -6,221 +6,162 @@ internal import Synchronization
 /// What the gateway counts, for `/metrics`. Pulling and publishing report here; serving reports itself.
 ///
 /// Names begin with `keyferry_`; times are seconds since 1970, durations seconds. The page on metrics documents every one;
-/// a test compares it with a gateway that runs. The lock owns the list of those who are asked.
+/// a test compares it with a gateway that runs. A metric is one property: `text` prints all of them, in their order.
 package final class GatewayMetrics: Sendable {
-  private let registry = MetricsRegistry()
-  private let observers = Mutex<[@Sendable (GatewayMetrics) -> Void]>([])
+  private let observers = Observers()
+
+  /// The lock owns the list of those who are asked. It is no property of the metrics, whose properties are listed.
+  private final class Observers: Sendable {
+    let all = Mutex<[@Sendable (GatewayMetrics) -> Void]>([])
+  }
 
   // Pushing.
-  private let pushes: MetricFamily
-  private let lastPushSuccess: MetricFamily
-  private let pushedKeys: MetricFamily
-  private let pendingKeys: MetricFamily
-  private let pausedDestinations: MetricFamily
-  private let pushInterval: MetricFamily
+  private let pushes = MetricFamily(.counter, "keyferry_pushes_total", "Pushes by outcome.", "destination", "outcome")
+  private let lastPushSuccess = MetricFamily(
+    .gauge, "keyferry_last_successful_push_timestamp_seconds", "When a push ended without a fault last.",
+    "destination")
+  private let pushedKeys = MetricFamily(
+    .counter, "keyferry_pushed_keys_total", "Keys handed over: stored, known there already, or refused.",
+    "destination", "outcome")
+  private let pendingKeys = MetricFamily(
+    .gauge, "keyferry_push_pending_keys", "Keys that wait for the next push.", "destination")
+  private let pausedDestinations = MetricFamily(
+    .gauge, "keyferry_destination_paused",
+    "1 while an operator has paused the destination, or the origin whose keys it gets, else 0.",
+    "destination")
+  private let pushInterval = MetricFamily(
+    .gauge, "keyferry_push_interval_seconds", "How often keys are handed over while all is well.",
+    "destination")
 
   // Serving.
-  private let requests: MetricFamily
-  private let durations: MetricFamily
-  private let sentBytes: MetricFamily
-  private let cacheLookups: MetricFamily
-  private let repeated: MetricFamily
-  private let limited: MetricFamily
-  private let dropped: MetricFamily
-  private let refusedAtFederation: MetricFamily
-  private let callbacks: MetricFamily
-  private let subscriptions: MetricFamily
-  private let uploads: MetricFamily
-  private let uploadedKeys: MetricFamily
-  private let federationUploads: MetricFamily
-  private let federationKeys: MetricFamily
-  private let federationDownloads: MetricFamily
+  private let requests = MetricFamily(
+    .counter, "keyferry_http_requests_total", "Requests by class of address, method and status.",
+    "route", "method", "status")
+  private let durations = MetricFamily(
+    .histogram([0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10]),
+    "keyferry_http_request_duration_seconds", "Time until a response was ready to be sent.", "route")
+  private let sentBytes = MetricFamily(
+    .counter, "keyferry_http_response_bytes_total", "Bytes of response bodies.", "route")
+  private let cacheLookups = MetricFamily(
+    .counter, "keyferry_bundle_cache_lookups_total", "Lookups of files in memory.", "result")
+  private let repeated = MetricFamily(
+    .counter, "keyferry_http_repeated_answers_total",
+    "Requests whose answer was that of an equal one in the same second.")
+  private let limited = MetricFamily(.counter, "keyferry_http_rate_limited_total", "Requests refused as too many.")
+  private let dropped = MetricFamily(
+    .counter, "keyferry_http_dropped_connections_total",
+    "Connections that were closed before their client was done, by reason.", "reason")
+  private let refusedAtFederation = MetricFamily(
+    .counter, "keyferry_federation_refused_clients_total",
+    "Requests at the federation's door whose client was not let in, by reason.", "reason")
+  private let callbacks = MetricFamily(
+    .counter, "keyferry_federation_callbacks_total",
+    "Attempts to announce a download batch to a national back end, by outcome.", "country", "outcome")
+  private let subscriptions = MetricFamily(
+    .gauge, "keyferry_federation_subscriptions", "Callbacks that national back ends have asked for, by state.",
+    "country", "state")
+  private let uploads = MetricFamily(
+    .counter, "keyferry_uploads_total", "Uploads by door and outcome.", "door", "outcome")
+  private let uploadedKeys = MetricFamily(
+    .counter, "keyferry_uploaded_keys_total", "Uploaded keys by outcome.", "door", "outcome")
+  private let federationUploads = MetricFamily(
+    .counter, "keyferry_federation_uploads_total", "Uploads of countries by outcome.", "country", "outcome")
+  private let federationKeys = MetricFamily(
+    .counter, "keyferry_federation_keys_total", "Keys that countries uploaded: recorded, or held for the operator.",
+    "country", "outcome")
+  private let federationDownloads = MetricFamily(
+    .counter, "keyferry_federation_downloads_total", "Batches that countries downloaded.", "country")
 
   // Receiving.
-  private let pulls: MetricFamily
-  private let lastPull: MetricFamily
-  private let lastPullSuccess: MetricFamily
-  private let pullDuration: MetricFamily
-  private let sourceLag: MetricFamily
-  private let receivedKeys: MetricFamily
-  private let documents: MetricFamily
-  private let quarantined: MetricFamily
+  private let pulls = MetricFamily(.counter, "keyferry_pulls_total", "Pulls by outcome.", "source", "outcome")
+  private let lastPull = MetricFamily(
+    .gauge, "keyferry_last_pull_timestamp_seconds", "When a pull ended last.", "source")
+  private let lastPullSuccess = MetricFamily(
+    .gauge, "keyferry_last_successful_pull_timestamp_seconds", "When a pull ended without a fault last.",
+    "source")
+  private let pullDuration = MetricFamily(
+    .gauge, "keyferry_last_pull_duration_seconds", "How long the last pull took.", "source")
+  private let sourceLag = MetricFamily(
+    .gauge, "keyferry_source_lag_seconds", "How long ago a pull ended without a fault last.",
+    "source")
+  private let receivedKeys = MetricFamily(
+    .counter, "keyferry_received_keys_total", "Keys of recorded documents: new, known or rejected.",
+    "source", "outcome")
+  private let documents = MetricFamily(
+    .counter, "keyferry_documents_total", "Fetched documents: recorded or quarantined.",
+    "source", "outcome")
+  private let quarantined = MetricFamily(
+    .gauge, "keyferry_quarantined_documents", "Documents that wait for an operator.", "source")
 
-  private let sourceKeyAge: MetricFamily
-  private let pausedSources: MetricFamily
-  private let pullInterval: MetricFamily
-  private let heldClaims: MetricFamily
-  private let lastRetention: MetricFamily
+  private let sourceKeyAge = MetricFamily(
+    .gauge, "keyferry_source_newest_key_age_seconds", "How long ago a new key came last.", "source")
+  private let pausedSources = MetricFamily(
+    .gauge, "keyferry_source_paused", "1 while an operator has paused the source, else 0.", "source")
+  private let pullInterval = MetricFamily(
+    .gauge, "keyferry_pull_interval_seconds", "How often the source is asked while all is well.", "source")
+  private let heldClaims = MetricFamily(
+    .gauge, "keyferry_held_claims",
+    "Claims that are held until an operator decides: floods, and other rolling starts.",
+    "source")
+  private let lastRetention = MetricFamily(
+    .gauge, "keyferry_last_retention_timestamp_seconds", "When what had been kept long enough was removed last.")
 
   // The gateway itself.
-  private let faults: MetricFamily
-  private let clockStep: MetricFamily
-  private let storeBytes: MetricFamily
-  private let freeBytes: MetricFamily
-  private let memoryBytes: MetricFamily
-  private let buildInfo: MetricFamily
-  private let start: MetricFamily
-  private let certificateExpiry: MetricFamily
-  private let uptime: MetricFamily
+  private let faults = MetricFamily(
+    .gauge, "keyferry_faults", "Things that are wrong and stay so until they are mended, by kind.", "fault")
+  private let clockStep = MetricFamily(
+    .gauge, "keyferry_clock_step_seconds",
+    "How far the system's clock is from the time that has passed, while it is not believed; else 0.")
+  private let storeBytes = MetricFamily(
+    .gauge, "keyferry_store_bytes", "Bytes of the store's files, its log of changes included.")
+  private let freeBytes = MetricFamily(
+    .gauge, "keyferry_disk_free_bytes", "Bytes that can still be written where a folder is.", "folder")
+  private let memoryBytes = MetricFamily(.gauge, "keyferry_memory_bytes", "Memory that the process has in use.")
+  private let buildInfo = MetricFamily(
+    .gauge, "keyferry_build_info", "1; the label says which program it is.", "version")
+  private let start = MetricFamily(.gauge, "keyferry_start_timestamp_seconds", "When the process began to run.")
+  private let certificateExpiry = MetricFamily(
+    .gauge, "keyferry_tls_certificate_expiry_timestamp_seconds",
+    "When the TLS certificate ends that new connections are shown.", "address")
+  private let uptime = MetricFamily(
+    .gauge, "keyferry_uptime_seconds", "How long it has run, whatever happened to the clock.")
 
   // Publishing.
-  private let publications: MetricFamily
-  private let lastPublication: MetricFamily
-  private let lastPublicationSuccess: MetricFamily
-  private let window: MetricFamily
-  private let nextWindow: MetricFamily
-  private let publishedBundles: MetricFamily
-  private let publishedKeys: MetricFamily
-  private let listedBundles: MetricFamily
-  private let keyExpiry: MetricFamily
-  private let hasSigningKey: MetricFamily
-  private let logEntries: MetricFamily
-  private let logWaiting: MetricFamily
-  private let logOldestWaiting: MetricFamily
-  private let witnessFailures: MetricFamily
+  private let publications = MetricFamily(
+    .counter, "keyferry_publications_total", "Publishing rounds by outcome.", "series", "outcome")
+  private let lastPublication = MetricFamily(
+    .gauge, "keyferry_last_publication_timestamp_seconds", "When a round ended last.", "series")
+  private let lastPublicationSuccess = MetricFamily(
+    .gauge, "keyferry_last_successful_publication_timestamp_seconds", "When a round ended without a fault last.",
+    "series")
+  private let window = MetricFamily(.gauge, "keyferry_window_seconds", "How long a window of the series is.", "series")
+  private let nextWindow = MetricFamily(
+    .gauge, "keyferry_next_window_timestamp_seconds",
+    "When the window ends whose round comes next; in the past where that round is late.", "series")
+  private let publishedBundles = MetricFamily(
+    .counter, "keyferry_published_bundles_total", "Bundles published.", "series", "kind")
+  private let publishedKeys = MetricFamily(
+    .counter, "keyferry_published_keys_total",
+    "Published keys by outcome: first releases, revisions, and padding, which no phone used.",
+    "series", "outcome")
+  private let listedBundles = MetricFamily(
+    .gauge, "keyferry_listed_bundles", "Bundles that indexes name now.", "series", "kind")
+  private let keyExpiry = MetricFamily(
+    .gauge, "keyferry_signing_key_expiry_timestamp_seconds", "When a signing key ends; +Inf without an end.",
+    "series", "key_id", "key_version")
+  private let hasSigningKey = MetricFamily(
+    .gauge, "keyferry_signing_key_valid", "1 where a key can sign now, 0 where nothing is published.",
+    "series")
+  private let logEntries = MetricFamily(
+    .gauge, "keyferry_log_entries", "Entries of the public log that others can see.")
+  private let logWaiting = MetricFamily(
+    .gauge, "keyferry_log_waiting_entries", "Entries that wait for the next round to take them into the public log.")
+  private let logOldestWaiting = MetricFamily(
+    .gauge, "keyferry_log_oldest_waiting_seconds", "How long ago the oldest of them was queued; 0 where none waits.")
+  private let witnessFailures = MetricFamily(
+    .counter, "keyferry_log_witness_failures_total", "Checkpoints that a witness has not signed in time.")
 
   package init() {
-    requests = registry.add(
-      .counter, "keyferry_http_requests_total", "Requests by class of address, method and status.",
-      labels: ["route", "method", "status"])
-    durations = registry.add(
-      .histogram([0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10]),
-      "keyferry_http_request_duration_seconds", "Time until a response was ready to be sent.", labels: ["route"])
-    sentBytes = registry.add(
-      .counter, "keyferry_http_response_bytes_total", "Bytes of response bodies.", labels: ["route"])
-    cacheLookups = registry.add(
-      .counter, "keyferry_bundle_cache_lookups_total", "Lookups of files in memory.", labels: ["result"])
-    repeated = registry.add(
-      .counter, "keyferry_http_repeated_answers_total",
-      "Requests whose answer was that of an equal one in the same second.")
-    limited = registry.add(.counter, "keyferry_http_rate_limited_total", "Requests refused as too many.")
-    dropped = registry.add(
-      .counter, "keyferry_http_dropped_connections_total",
-      "Connections that were closed before their client was done, by reason.", labels: ["reason"])
-    refusedAtFederation = registry.add(
-      .counter, "keyferry_federation_refused_clients_total",
-      "Requests at the federation's door whose client was not let in, by reason.", labels: ["reason"])
-    callbacks = registry.add(
-      .counter, "keyferry_federation_callbacks_total",
-      "Attempts to announce a download batch to a national back end, by outcome.", labels: ["country", "outcome"])
-    subscriptions = registry.add(
-      .gauge, "keyferry_federation_subscriptions", "Callbacks that national back ends have asked for, by state.",
-      labels: ["country", "state"])
-    uploads = registry.add(
-      .counter, "keyferry_uploads_total", "Uploads by door and outcome.", labels: ["door", "outcome"])
-    uploadedKeys = registry.add(
-      .counter, "keyferry_uploaded_keys_total", "Uploaded keys by outcome.", labels: ["door", "outcome"])
-    federationUploads = registry.add(
-      .counter, "keyferry_federation_uploads_total", "Uploads of countries by outcome.", labels: ["country", "outcome"])
-    federationKeys = registry.add(
-      .counter, "keyferry_federation_keys_total", "Keys that countries uploaded: recorded, or held for the operator.",
-      labels: ["country", "outcome"])
-    federationDownloads = registry.add(
-      .counter, "keyferry_federation_downloads_total", "Batches that countries downloaded.", labels: ["country"])
-
-    faults = registry.add(
-      .gauge, "keyferry_faults", "Things that are wrong and stay so until they are mended, by kind.", labels: ["fault"])
-    clockStep = registry.add(
-      .gauge, "keyferry_clock_step_seconds",
-      "How far the system's clock is from the time that has passed, while it is not believed; else 0.")
-    storeBytes = registry.add(
-      .gauge, "keyferry_store_bytes", "Bytes of the store's files, its log of changes included.")
-    freeBytes = registry.add(
-      .gauge, "keyferry_disk_free_bytes", "Bytes that can still be written where a folder is.", labels: ["folder"])
-    memoryBytes = registry.add(.gauge, "keyferry_memory_bytes", "Memory that the process has in use.")
-    buildInfo = registry.add(
-      .gauge, "keyferry_build_info", "1; the label says which program it is.", labels: ["version"])
-    start = registry.add(
-      .gauge, "keyferry_start_timestamp_seconds", "When the process began to run.")
-    uptime = registry.add(
-      .gauge, "keyferry_uptime_seconds", "How long it has run, whatever happened to the clock.")
-    certificateExpiry = registry.add(
-      .gauge, "keyferry_tls_certificate_expiry_timestamp_seconds",
-      "When the TLS certificate ends that new connections are shown.", labels: ["address"])
-    sourceKeyAge = registry.add(
-      .gauge, "keyferry_source_newest_key_age_seconds", "How long ago a new key came last.", labels: ["source"])
-    pausedSources = registry.add(
-      .gauge, "keyferry_source_paused", "1 while an operator has paused the source, else 0.", labels: ["source"])
-    pullInterval = registry.add(
-      .gauge, "keyferry_pull_interval_seconds", "How often the source is asked while all is well.", labels: ["source"])
-    heldClaims = registry.add(
-      .gauge, "keyferry_held_claims",
-      "Claims that are held until an operator decides: floods, and other rolling starts.",
-      labels: ["source"])
-    lastRetention = registry.add(
-      .gauge, "keyferry_last_retention_timestamp_seconds", "When what had been kept long enough was removed last.")
-    pulls = registry.add(.counter, "keyferry_pulls_total", "Pulls by outcome.", labels: ["source", "outcome"])
-    lastPull = registry.add(
-      .gauge, "keyferry_last_pull_timestamp_seconds", "When a pull ended last.", labels: ["source"])
-    lastPullSuccess = registry.add(
-      .gauge, "keyferry_last_successful_pull_timestamp_seconds", "When a pull ended without a fault last.",
-      labels: ["source"])
-    pullDuration = registry.add(
-      .gauge, "keyferry_last_pull_duration_seconds", "How long the last pull took.", labels: ["source"])
-    sourceLag = registry.add(
-      .gauge, "keyferry_source_lag_seconds", "How long ago a pull ended without a fault last.",
-      labels: ["source"])
-    receivedKeys = registry.add(
-      .counter, "keyferry_received_keys_total", "Keys of recorded documents: new, known or rejected.",
-      labels: ["source", "outcome"])
-    documents = registry.add(
-      .counter, "keyferry_documents_total", "Fetched documents: recorded or quarantined.",
-      labels: ["source", "outcome"])
-    quarantined = registry.add(
-      .gauge, "keyferry_quarantined_documents", "Documents that wait for an operator.", labels: ["source"])
-
-    pushes = registry.add(.counter, "keyferry_pushes_total", "Pushes by outcome.", labels: ["destination", "outcome"])
-    lastPushSuccess = registry.add(
-      .gauge, "keyferry_last_successful_push_timestamp_seconds", "When a push ended without a fault last.",
-      labels: ["destination"])
-    pushedKeys = registry.add(
-      .counter, "keyferry_pushed_keys_total", "Keys handed over: stored, known there already, or refused.",
-      labels: ["destination", "outcome"])
-    pendingKeys = registry.add(
-      .gauge, "keyferry_push_pending_keys", "Keys that wait for the next push.", labels: ["destination"])
-    pausedDestinations = registry.add(
-      .gauge, "keyferry_destination_paused",
-      "1 while an operator has paused the destination, or the origin whose keys it gets, else 0.",
-      labels: ["destination"])
-    pushInterval = registry.add(
-      .gauge, "keyferry_push_interval_seconds", "How often keys are handed over while all is well.",
-      labels: ["destination"])
-
-    publications = registry.add(
-      .counter, "keyferry_publications_total", "Publishing rounds by outcome.", labels: ["series", "outcome"])
-    lastPublication = registry.add(
-      .gauge, "keyferry_last_publication_timestamp_seconds", "When a round ended last.", labels: ["series"])
-    lastPublicationSuccess = registry.add(
-      .gauge, "keyferry_last_successful_publication_timestamp_seconds", "When a round ended without a fault last.",
-      labels: ["series"])
-    window = registry.add(
-      .gauge, "keyferry_window_seconds", "How long a window of the series is.", labels: ["series"])
-    nextWindow = registry.add(
-      .gauge, "keyferry_next_window_timestamp_seconds",
-      "When the window ends whose round comes next; in the past where that round is late.", labels: ["series"])
-    publishedBundles = registry.add(
-      .counter, "keyferry_published_bundles_total", "Bundles published.", labels: ["series", "kind"])
-    publishedKeys = registry.add(
-      .counter, "keyferry_published_keys_total",
-      "Published keys by outcome: first releases, revisions, and padding, which no phone used.",
-      labels: ["series", "outcome"])
-    listedBundles = registry.add(
-      .gauge, "keyferry_listed_bundles", "Bundles that indexes name now.", labels: ["series", "kind"])
-    keyExpiry = registry.add(
-      .gauge, "keyferry_signing_key_expiry_timestamp_seconds", "When a signing key ends; +Inf without an end.",
-      labels: ["series", "key_id", "key_version"])
-    hasSigningKey = registry.add(
-      .gauge, "keyferry_signing_key_valid", "1 where a key can sign now, 0 where nothing is published.",
-      labels: ["series"])
-    logEntries = registry.add(
-      .gauge, "keyferry_log_entries", "Entries of the public log that others can see.")
-    logWaiting = registry.add(
-      .gauge, "keyferry_log_waiting_entries", "Entries that wait for the next round to take them into the public log.")
-    witnessFailures = registry.add(
-      .counter, "keyferry_log_witness_failures_total", "Checkpoints that a witness has not signed in time.")
-    logOldestWaiting = registry.add(
-      .gauge, "keyferry_log_oldest_waiting_seconds", "How long ago the oldest of them was queued; 0 where none waits.")
-
     // What has not happened yet has happened no times.
     for counter in [repeated, limited, witnessFailures] { counter.increment(by: 0) }
     for reason in OpenConnections.Reason.allCases { dropped.increment([reason.rawValue], by: 0) }
@@ -229,14 +170,15 @@ package final class GatewayMetrics: Sendable {
 
   /// Everything as it is now, in the text format of Prometheus.
   package var text: String {
-    for observe in observers.withLock({ $0 }) { observe(self) }
-    return registry.text + LibraryMetrics.text
+    for observe in observers.all.withLock({ $0 }) { observe(self) }
+    let families = Mirror(reflecting: self).children.lazy.compactMap { $0.value as? MetricFamily }
+    return families.map(\.text).joined() + LibraryMetrics.text
   }
 
   /// Asks for numbers whenever somebody reads them: for what changes by the clock or by the configuration, and is to be
   /// right also when nothing else happens.
   package func whenRead(_ observe: @escaping @Sendable (GatewayMetrics) -> Void) {
-    observers.withLock { $0.append(observe) }
+    observers.all.withLock { $0.append(observe) }
   }
 
   // MARK: Receiving

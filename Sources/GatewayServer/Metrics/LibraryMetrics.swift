@@ -30,17 +30,15 @@ package final class LibraryMetrics: MetricsFactory {
 
   enum Kind: Hashable { case counter, gauge, histogram, seconds }
 
-  private let registry = MetricsRegistry()
   private let known = Mutex(Known())
-  private let leftOut: MetricFamily
+  private let leftOut = MetricFamily(
+    .counter, "keyferry_library_series_left_out_total",
+    "Series of libraries that are not shown: there are too many, or another has taken the name.")
 
-  init() {
-    leftOut = registry.add(
-      .counter, "keyferry_library_series_left_out_total",
-      "Series of libraries that are not shown: there are too many, or another has taken the name.")
+  var text: String {
+    let families = known.withLock { $0.families }.sorted { $0.key < $1.key }
+    return leftOut.text + families.map(\.value.family.text).joined()
   }
-
-  var text: String { registry.text }
 
   /// The series of this name and these labels; `nil` where there is no room for it.
   private func series(_ label: String, _ dimensions: [(String, String)], _ kind: Kind) -> Series? {
@@ -57,7 +55,7 @@ package final class LibraryMetrics: MetricsFactory {
         known.series.insert([name] + values)
         return found.family
       }
-      let family = registry.add(kind.family, name, "Reported by a library.", labels: labels)
+      let family = MetricFamily(kind.family, name, "Reported by a library.", labels)
       known.families[name] = (kind, labels, family)
       known.series.insert([name] + values)
       return family

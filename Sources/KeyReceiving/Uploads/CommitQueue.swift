@@ -2,15 +2,13 @@ internal import ExposureKeys
 internal import KeyNormalization
 internal import KeyStorage
 
-/// Lets uploads that come in the same moment share a commit. Owns those that wait.
+/// Lets uploads share commits: all that come while one is under way go into the next. It owns those that wait.
 ///
-/// A commit is durable before anybody is answered, and a disk does only so many a second. What only looks like an upload
-/// waits for the same commit, so that nobody can tell them apart by their time.
+/// A commit is durable before anybody is answered, and a disk does only so many a second. So the slower the disk, the more uploads
+/// share a commit, and a single upload waits for nothing. A fake upload waits for the same commit, so that its time shows nothing.
 actor CommitQueue {
   /// Uploads that share a commit at most.
   static let commitSize = 256
-  /// How long an upload waits for others.
-  static let patience = Duration.milliseconds(20)
   /// Uploads that may wait, all together.
   static let limit = 4096
 
@@ -110,7 +108,8 @@ actor CommitQueue {
   /// Commits until nobody waits.
   private func commitAll() async {
     while !waiting.isEmpty {
-      if waiting.count < Self.commitSize { try? await Task.sleep(for: Self.patience) }
+      // Requests that have been read by now come in first.
+      await Task.yield()
       let group = Array(waiting.prefix(Self.commitSize))
       waiting.removeFirst(group.count)
       do {

@@ -74,76 +74,51 @@ package enum EventKind: String, Hashable, Sendable, CaseIterable, Codable {
   case expired
   case logged
 
+  /// What is to be known of a kind beside its code.
+  private struct Traits: OptionSet {
+    let rawValue: UInt8
+
+    /// See ``EventKind/durability``.
+    static let promised = Traits(rawValue: 1)
+    static let ofOperator = Traits(rawValue: 2)
+    static let besideOwner = Traits(rawValue: 4)
+    static let routine = Traits(rawValue: 8)
+  }
+
+  private var traits: Traits {
+    switch self {
+    // Operators go home.
+    case .heldReleased, .heldDiscarded, .discarded, .retryAsked, .limitRaised, .paused, .resumed, .recalled, .reread,
+      .erased, .clockAccepted, .begun, .replicaDrained, .replicaReturned, .pushRetryAsked, .pushRepeatAsked,
+      .callbackResumed:
+      [.promised, .ofOperator, .besideOwner]
+    // Phones and national back ends forget what was answered with 200. A server takes it that runs by itself.
+    case .uploaded, .federated, .callbackSet, .callbackRemoved: [.promised, .besideOwner]
+    // Peers drop what was taken, and apps never forget what was published.
+    case .recorded, .quarantined, .givenUp, .staged, .published, .mirrored, .batched, .pushStaged, .pushSettled:
+      .promised
+    // The log has numbered its entries, and an hour that were counted again would have another entry.
+    case .logged, .uploadsCounted: [.promised, .routine]
+    // The document promises for all its pieces, once it is recorded. A subscriber that is told of a batch twice has heard of it.
+    case .recordedPiece, .changedUnderItsName, .unlisted, .removed, .indexRestored, .callbackSuspended: []
+    case .discovered, .fetching, .interrupted, .unchanged, .postponed, .attempted, .cursorMoved, .paddingPlanned,
+      .clockSeen, .expired, .pushAttempted, .callbackAttempted:
+      .routine
+    }
+  }
+
   /// What a power failure may take: whether somebody outside was told that it happened, or will be as soon as it is
   /// kept. A lost local event is done again, since whatever it led to is lost with it.
-  package var durability: Durability {
-    switch self {
-    // Peers drop what was taken, phones forget what was answered with 200, apps never forget what was published,
-    // operators go home, and the log has numbered it.
-    case .callbackSet, .callbackRemoved, .callbackResumed: .promised
-    // An hour has one entry: counted again it would have another.
-    case .uploadsCounted: .promised
-    case .pushStaged, .pushSettled, .pushRetryAsked, .pushRepeatAsked: .promised
-    case .recorded, .quarantined, .givenUp, .uploaded, .federated, .staged, .published, .mirrored, .batched,
-      .heldReleased, .heldDiscarded, .discarded,
-      .retryAsked, .limitRaised, .paused, .resumed, .recalled, .reread, .erased, .clockAccepted, .begun,
-      .replicaDrained, .replicaReturned, .logged:
-      .promised
-    // A subscriber that is told of a batch twice has heard of it.
-    case .callbackAttempted, .callbackSuspended: .local
-    // The document promises for all its pieces, once it is recorded.
-    case .recordedPiece: .local
-    case .discovered, .fetching, .interrupted, .unchanged, .changedUnderItsName, .postponed, .attempted, .cursorMoved,
-      .paddingPlanned, .unlisted, .removed, .indexRestored, .clockSeen, .expired, .pushAttempted:
-      .local
-    }
-  }
+  package var durability: Durability { traits.contains(.promised) ? .promised : .local }
 
-  /// Whether it may happen beside the owner: what an operator does, and uploads, which a server takes that runs by itself.
-  package var mayHappenBesideOwner: Bool {
-    switch self {
-    case .uploaded, .federated, .callbackSet, .callbackRemoved: true
-    default: isOfOperator
-    }
-  }
+  /// Whether it may happen beside the owner: what an operator does, and uploads.
+  package var mayHappenBesideOwner: Bool { traits.contains(.besideOwner) }
 
   /// Whether an operator does it. Such an event carries who did it and why.
-  package var isOfOperator: Bool {
-    switch self {
-    case .callbackResumed: true
-    case .callbackSet, .callbackRemoved, .callbackAttempted, .callbackSuspended: false
-    case .heldReleased, .heldDiscarded, .discarded, .retryAsked, .limitRaised, .paused, .resumed, .recalled, .reread,
-      .erased, .clockAccepted, .begun, .replicaDrained, .replicaReturned, .pushRetryAsked, .pushRepeatAsked:
-      true
-    case .discovered, .fetching, .interrupted, .recorded, .recordedPiece, .unchanged, .changedUnderItsName,
-      .quarantined,
-      .givenUp, .postponed, .attempted, .cursorMoved, .uploaded, .federated, .paddingPlanned, .staged, .published,
-      .unlisted,
-      .removed, .indexRestored, .mirrored, .batched, .clockSeen, .uploadsCounted, .expired, .logged, .pushStaged,
-      .pushSettled, .pushAttempted:
-      false
-    }
-  }
+  package var isOfOperator: Bool { traits.contains(.ofOperator) }
 
-  /// Whether nobody asks for it once its time is over: no claim, bundle or decision refers to it.
-  package var isRoutine: Bool {
-    switch self {
-    case .callbackAttempted: true
-    case .callbackSet, .callbackRemoved, .callbackSuspended, .callbackResumed: false
-    case .discovered, .fetching, .interrupted, .unchanged, .postponed, .attempted, .cursorMoved, .paddingPlanned,
-      .clockSeen, .uploadsCounted, .expired, .logged, .pushAttempted:
-      true
-    case .recorded, .recordedPiece, .changedUnderItsName, .quarantined, .givenUp, .uploaded, .federated, .staged,
-      .published, .unlisted, .removed, .indexRestored, .mirrored, .batched, .heldReleased, .heldDiscarded, .discarded,
-      .retryAsked, .limitRaised, .paused,
-      .resumed, .recalled,
-      .reread,
-      .erased,
-      .clockAccepted, .begun, .replicaDrained, .replicaReturned, .pushStaged, .pushSettled, .pushRetryAsked,
-      .pushRepeatAsked:
-      false
-    }
-  }
+  /// Whether it can be removed once its time is over: no claim, bundle or decision refers to it.
+  package var isRoutine: Bool { traits.contains(.routine) }
 }
 
 /// Who of the operators did something, and why.

@@ -7,11 +7,10 @@ import Testing
 struct MetricsTests {
   @Test("Counters, gauges and histograms in the text format")
   func format() {
-    let registry = MetricsRegistry()
-    let counter = registry.add(.counter, "a_total", "Things with \\ and\nlines.", labels: ["x", "y"])
-    let gauge = registry.add(.gauge, "b", "A gauge.")
-    let histogram = registry.add(.histogram([0.1, 1]), "c_seconds", "Times.", labels: ["x"])
-    _ = registry.add(.counter, "never_total", "Not counted yet.")
+    let counter = MetricFamily(.counter, "a_total", "Things with \\ and\nlines.", "x", "y")
+    let gauge = MetricFamily(.gauge, "b", "A gauge.")
+    let histogram = MetricFamily(.histogram([0.1, 1]), "c_seconds", "Times.", "x")
+    let never = MetricFamily(.counter, "never_total", "Not counted yet.")
     counter.increment(["1", "a\"b\\c\nd"])
     counter.increment(["1", "a\"b\\c\nd"], by: 2)
     counter.increment(["0", ""], by: -5)
@@ -19,7 +18,7 @@ struct MetricsTests {
     gauge.set(to: 0.25)
     for value in [0.05, 0.1, 0.5, 7] { histogram.observe(["v"], value) }
     #expect(
-      registry.text == """
+      [counter, gauge, histogram, never].map(\.text).joined() == """
         # HELP a_total Things with \\\\ and\\nlines.
         # TYPE a_total counter
         a_total{x="0",y=""} 0
@@ -40,7 +39,7 @@ struct MetricsTests {
 
   @Test("A family does not grow without end")
   func bounded() {
-    let family = MetricFamily(.counter, name: "a", help: "", labels: ["x"])
+    let family = MetricFamily(.counter, "a", "", "x")
     for number in 0..<10_000 { family.increment(["\(number)"]) }
     #expect(family.text.split(separator: "\n").count == MetricFamily.maximumSamples + 2)
   }

@@ -1,24 +1,8 @@
 internal import Synchronization
 
-/// The numbers that a monitoring system reads, in the text format of Prometheus (version 0.0.4).
+/// One metric with all its samples, in the text format of Prometheus (version 0.0.4).
 ///
-/// A family has a fixed list of label names; a sample is told by their values. The lock of a family owns its samples.
-final class MetricsRegistry: Sendable {
-  private let families = Mutex<[MetricFamily]>([])
-
-  func add(_ kind: MetricFamily.Kind, _ name: String, _ help: String, labels: [String] = []) -> MetricFamily {
-    let family = MetricFamily(kind, name: name, help: help, labels: labels)
-    families.withLock { $0.append(family) }
-    return family
-  }
-
-  /// All families in the order in which they were added, samples by their labels.
-  var text: String {
-    families.withLock { $0 }.map(\.text).joined()
-  }
-}
-
-/// One metric with all its samples.
+/// It has a fixed list of label names; a sample is told by their values. The lock owns the samples.
 final class MetricFamily: Sendable {
   enum Kind: Sendable {
     case counter
@@ -50,7 +34,12 @@ final class MetricFamily: Sendable {
     var count: UInt64 = 0
   }
 
-  init(_ kind: Kind, name: String, help: String, labels: [String]) {
+  /// - Parameter labels: their names.
+  convenience init(_ kind: Kind, _ name: String, _ help: String, _ labels: String...) {
+    self.init(kind, name, help, labels)
+  }
+
+  init(_ kind: Kind, _ name: String, _ help: String, _ labels: [String]) {
     self.kind = kind
     self.name = name
     self.help = help
