@@ -25,7 +25,7 @@ package enum FaultFile {
     for writer in Writer.allCases {
       let path = writer.path(in: folder)
       var status = stat()
-      guard stat(path, &status) == 0 else { continue }
+      guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { continue }
       let seen = Int64(status.st_mtim.tv_sec)
       guard Int64(time(nil)) - seen < memory else {
         let last = Instant(secondsSince1970: seen)
@@ -48,6 +48,8 @@ package enum FaultFile {
   }
 
   static func write(_ faults: [StandingFault], by writer: Writer, in folder: String) throws {
+    // A full disk has room for this, and the process is not taken for one that was killed.
+    utimes(writer.path(in: folder), nil)
     try JSONEncoder().encode(faults).write(to: URL(filePath: writer.path(in: folder)), options: .atomic)
   }
 

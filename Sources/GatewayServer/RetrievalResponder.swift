@@ -238,7 +238,7 @@ struct RetrievalResponder: Sendable {
   ) throws(Problem) -> PublicationReport {
     let files = LogFiles(folder: settings.logFolder)
     return PublicationReport(
-      snapshot.publications, settings: settings, layouts: catalog.names, baseURL: try baseURL(request), now: now,
+      snapshot.publications, settings: settings, layouts: catalog.layouts, baseURL: try baseURL(request), now: now,
       log: files.shown(by: store), hasBeside: { files.folder != nil && store.hasFile($0) })
   }
 

@@ -55,7 +55,7 @@ package enum UploadStanding: String, Hashable, Sendable, CaseIterable {
   /// A verification certificate was verified, and the sender got a revision token: it can show later that the key is its
   /// own.
   case proven
-  /// Another upload had proven the key before, or a source had brought it from the same region.
+  /// Another upload had proven the key before, or a source had brought it.
   case copy
 }
 

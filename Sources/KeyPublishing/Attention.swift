@@ -147,7 +147,7 @@ extension SeriesSettings {
   /// - Parameter program: name and version of what publishes: its rules are part of it.
   func rules(at instant: Instant, _ pauses: PauseSet, program: String) -> String {
     let decisive: [Any] = [
-      program, name, publishing.at(instant).publishing, selection, pauses, pads, minimumKeys, mostKeys,
+      program, name, publishing.at(instant).publishing, selection, ownOrigins, pauses, pads, minimumKeys, mostKeys,
     ]
     return sha256(Array(CanonicalText.of(decisive).utf8))
   }

@@ -75,7 +75,7 @@ package struct KeptDocumentCheck: Sendable {
     let kept = try state.keptClaims(about: reading.keys)
     let said = reading.collector.claims.union(reading.collector.held.keys)
     let foreign = Set(kept.filter { $0.document == document.id }.map(\.claim)).subtracting(said)
-    // Claims about keys that had ended by then are gone.
+    // Claims about keys that had expired by then are gone.
     let oldest = try state.lastRetention.map(retention.keysEnd) ?? Instant(secondsSince1970: 0)
     var faults = foreign.isEmpty ? [] : ["\(Self.counted(foreign)) in the store that the document does not make"]
     // What the operator has discarded is in no table.
@@ -84,7 +84,7 @@ package struct KeptDocumentCheck: Sendable {
       let known = Set(kept.map(\.claim))
       let erased = try state.erasures()
       let missing = reading.collector.claims.subtracting(known).filter { claim in
-        !waiting.contains(claim.subject) && claim.subject.end(after: claim.key.rollingPeriod ?? 0) >= oldest
+        !waiting.contains(claim.subject) && claim.subject.expiry > oldest
           && erased.moments[ExportDigests(of: claim.subject.key.bytes).hexadecimal] == nil
       }
       if !missing.isEmpty { faults.append("\(Self.counted(missing)) of the document that the store lacks") }
@@ -107,14 +107,5 @@ package struct KeptDocumentCheck: Sendable {
 
   private static func counted(_ claims: Set<StatedClaim>) -> String {
     claims.count == 1 ? "a claim" : "\(claims.count) claims"
-  }
-}
-
-extension KeySubject {
-  /// When the key is not valid any more.
-  ///
-  /// - Parameter period: in intervals of ten minutes.
-  fileprivate func end(after period: Int32) -> Instant {
-    Instant(secondsSince1970: (Int64(rollingStart) + Int64(period)) * 600)
   }
 }

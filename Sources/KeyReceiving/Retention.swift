@@ -22,7 +22,7 @@ package struct Retention: Hashable, Sendable {
 
   private static let pause: Int64 = 3600
 
-  /// Keys that were not valid any more then are not kept.
+  /// Keys that had expired by then are not kept; see ``KeySubject/expiry``.
   package func keysEnd(at now: Instant) -> Instant {
     Instant(secondsSince1970: now.secondsSince1970 - keyDays * 86_400)
   }

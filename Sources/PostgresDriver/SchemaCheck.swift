@@ -112,14 +112,16 @@ struct SchemaCheck {
   private func compare(_ there: [Part: Int], _ expected: [Part: Int]) -> (closed: Set<String>, faults: [String]) {
     func tables(_ parts: [Part: Int]) -> Set<String> { Set(parts.keys.lazy.filter { $0.kind == "table" }.map(\.table)) }
     let (known, found) = (tables(expected), tables(there))
-    var faults = known.subtracting(found).sorted().map { "\($0): there is no such table" }
+    var faults = known.subtracting(found).sorted().map {
+      StoreViews.names.contains($0) ? StoreAddition.ofView($0) : "\($0): there is no such table"
+    }
     faults += found.subtracting(known).sorted().map { "\($0): \(StoreAddition.words) such a table" }
     var closed = known.subtracting(found)
     for part in expected.keys.sorted(by: precedes) where found.contains(part.table) {
       if there[part, default: 0] >= expected[part, default: 0] { continue }
       faults.append(
         part.kind == "definition"
-          ? StoreAddition.ofDefinition(part.table) : "\(part.table): there is no \(part.kind) \(part.words)")
+          ? StoreAddition.ofView(part.table) : "\(part.table): there is no \(part.kind) \(part.words)")
       if part.kind == "column" { closed.insert(part.table) }
     }
     for part in there.keys.sorted(by: precedes)

@@ -52,6 +52,23 @@ struct RowCheck {
     return faults
   }
 
+  /// Numbers are never given twice, so each count has reached what its table has.
+  func sequences() throws -> [String] {
+    try StoreSchema.numbered.sorted().compactMap { table in
+      let row = try sql.row(
+        """
+        SELECT (SELECT max(id) FROM "\(table)"), (SELECT CASE WHEN typeof(seq) = 'integer' AND seq BETWEEN 0 AND $1
+          THEN seq ELSE -1 END FROM sqlite_sequence WHERE name = $2)
+        """, Self.most, table)
+      guard let row, case (let highest, let last) = (try row[0] as Int64? ?? 0, try row[1] as Int64? ?? 0) else {
+        return nil
+      }
+      if last < 0 { return "sqlite_sequence: the last number of \(table) is none that a store writes" }
+      return highest > last
+        ? "sqlite_sequence: the last number of \(table) is \(last), and the table has \(highest)" : nil
+    }
+  }
+
   /// What the tables ask of rows. SQLite looks at it when rows are written, and not in a file that is only read.
   private func checks() throws -> [String] {
     let tables = try Schema.inMemory {

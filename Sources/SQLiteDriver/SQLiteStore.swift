@@ -459,7 +459,9 @@ package final class SQLiteStore: Store {
       }
       // A command that reads claims reads such rows, too, and ends at the first.
       if tables.isEmpty, shape.lacking.isEmpty {
-        let rows = try RowCheck(database).faults()
+        let check = RowCheck(database)
+        faults += try check.sequences()
+        let rows = try check.faults()
         if !rows.isEmpty { return Array((faults + rows + found + orphans).prefix(limit)) }
       }
       faults += tables + found + orphans

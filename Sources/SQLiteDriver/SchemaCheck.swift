@@ -11,26 +11,37 @@ enum SchemaCheck {
     let words: String
 
     var isWhole: Bool { kind == "table" || kind == "view" }
+    var isDefinition: Bool { kind == "definition" }
   }
 
   /// - Returns: what lacks, and what somebody has added, in the order of the tables.
   static func faults(in database: Database) throws -> (lacking: [String], added: [String]) {
-    let there = try parts(in: SQLiteSession(database, isTransaction: false))
-    let expected = try Schema.inMemory(parts)
+    var there = try parts(in: SQLiteSession(database, isTransaction: false))
+    var expected = try Schema.inMemory(parts)
+    // Where something else of a table differs, that says more than its whole text.
+    for (table, parts) in Dictionary(grouping: there.symmetricDifference(expected), by: \.table)
+    where parts.contains(where: { !$0.isDefinition }) {
+      there = there.filter { !$0.isDefinition || $0.table != table }
+      expected = expected.filter { !$0.isDefinition || $0.table != table }
+    }
     let missing = Set(expected.subtracting(there).filter(\.isWhole).map(\.table))
     let foreign = Set(there.subtracting(expected).filter(\.isWhole).map(\.table))
+    let views = Set(expected.filter { $0.kind == "view" }.map(\.table))
     let lacking = expected.subtracting(there).compactMap { part -> String? in
-      if part.isWhole { return "\(part.table): there is no such \(part.kind)" }
+      if views.contains(part.table) { return nil }
+      if part.kind == "table" { return "\(part.table): there is no such table" }
       if missing.contains(part.table) { return nil }
-      return part.kind == "definition"
-        ? StoreAddition.ofDefinition(part.table) : "\(part.table): there is no \(part.kind) \(part.words)"
+      return part.isDefinition
+        ? "\(part.table): its definition is not the one that this version of Keyferry writes"
+        : "\(part.table): there is no \(part.kind) \(part.words)"
     }
     let added = there.subtracting(expected).compactMap { part -> String? in
       if part.isWhole { return "\(part.table): \(StoreAddition.words) such a \(part.kind)" }
-      return foreign.contains(part.table) || part.kind == "definition"
+      return foreign.contains(part.table) || part.isDefinition
         ? nil : "\(part.table): \(StoreAddition.words) the \(part.kind) \(part.words)"
     }
-    return (lacking.sorted(), added.sorted())
+    let changedViews = Set(expected.subtracting(there).map(\.table)).intersection(views).map(StoreAddition.ofView)
+    return (lacking.sorted(), (added + changedViews).sorted())
   }
 
   private static func parts(in sql: SQLiteSession) throws -> Set<Part> {
@@ -51,11 +62,11 @@ enum SchemaCheck {
       for words in try indexes(of: table, in: sql) { add("index", words) }
       for words in try references(of: table, in: sql) { add("reference", words) }
     }
-    for row in try sql.rows("SELECT name, sql FROM sqlite_master WHERE type = 'view'") {
+    for row in try sql.rows("SELECT name, sql FROM sqlite_master WHERE type IN ('table', 'view') AND sql NOT NULL") {
       parts.insert(Part(kind: "definition", table: try row["name"], words: try row["sql"]))
     }
-    let triggers = try sql.rows("SELECT name, tbl_name FROM sqlite_master WHERE type = 'trigger'")
-    for row in triggers { parts.insert(Part(kind: "trigger", table: try row["tbl_name"], words: try row["name"])) }
+    let triggers = try sql.rows("SELECT tbl_name, sql FROM sqlite_master WHERE type = 'trigger'")
+    for row in triggers { parts.insert(Part(kind: "trigger", table: try row["tbl_name"], words: try row["sql"])) }
     return parts
   }
 

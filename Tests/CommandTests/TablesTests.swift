@@ -77,6 +77,48 @@ struct TablesTests {
     }
   }
 
+  @Test("What another program has left beside the output changes nothing, and no gateway's store is overwritten")
+  func leftovers() throws {
+    try Workshop.run { shop in
+      try shop.write(Sample.csv, "a.csv")
+      let text = try Self.python(
+        """
+        import os, shutil, sqlite3
+        for mode in ["wal", "persist"]:
+          db = sqlite3.connect("w.db")
+          db.execute(f"pragma journal_mode = {mode}")
+          db.execute("create table other (x)")
+          db.commit()
+          db.execute("insert into other values (1)")
+          if mode == "wal":
+            db.commit()
+            shutil.copy("w.db-wal", "o.db-wal")
+          else:
+            shutil.copy("w.db-journal", "p.db-journal")
+          db.rollback()
+          db.close()
+          for name in ["w.db", "w.db-wal", "w.db-journal"]:
+            if os.path.exists(name): os.remove(name)
+        store = sqlite3.connect("store.db")
+        store.execute("pragma application_id = 0x4b465259")
+        store.execute("create table t (x)")
+        store.commit()
+        """, in: shop)
+      #expect(text.isEmpty)
+      for name in ["o.db", "p.db"] { #expect(try shop.keyferry("tables", "a.csv", "-o", name).status == 0) }
+      let counts = try Self.python(
+        """
+        import sqlite3
+        for name in ["o.db", "p.db"]:
+          db = sqlite3.connect(name)
+          print(db.execute("pragma integrity_check").fetchone()[0], db.execute("select count(*) from files").fetchone()[0])
+        """, in: shop)
+      #expect(counts == "ok 1\nok 1\n")
+      let refused = try shop.keyferry("tables", "a.csv", "-o", "store.db", "--replace")
+      #expect(refused.status == 2 && refused.errors.contains("it is the store of a gateway"), "\(refused.errors)")
+    }
+  }
+
   @Test("What is no table's place is refused")
   func places() throws {
     try Workshop.run { shop in

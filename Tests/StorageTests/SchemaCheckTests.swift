@@ -26,7 +26,24 @@ struct SchemaCheckTests {
       ("DROP TABLE totals", ["totals: there is no such table"]),
       ("CREATE TABLE mine (x)", ["mine: no version of Keyferry makes such a table"]),
       ("CREATE VIEW mine AS SELECT 1", ["mine: no version of Keyferry makes such a view"]),
-      ("DROP VIEW keys_v1", ["keys_v1: there is no such view"]),
+      (
+        """
+        DROP TRIGGER log_heads_stay;
+        CREATE TRIGGER log_heads_stay AFTER INSERT ON log_heads BEGIN DELETE FROM claims; END
+        """, ["log_heads: there is no trigger CREATE TRIGGER log_heads_stay BEFORE DELETE"]
+      ),
+      (
+        """
+        PRAGMA writable_schema = ON;
+        UPDATE sqlite_master SET sql = replace(sql, ' CHECK (length(key) = 16)', '') WHERE name = 'claims';
+        PRAGMA writable_schema = OFF
+        """, ["claims: its definition is not the one that this version of Keyferry writes"]
+      ),
+      (
+        "UPDATE sqlite_sequence SET seq = 0 WHERE name = 'events'",
+        ["sqlite_sequence: the last number of events is 0, and the table has "]
+      ),
+      ("DROP VIEW keys_v1", ["keys_v1: this view is not the one that this version of Keyferry makes"]),
       (
         "DROP VIEW held_v1; CREATE VIEW held_v1 AS SELECT key FROM held",
         ["held_v1: this view is not the one that this version of Keyferry makes"]
@@ -35,7 +52,7 @@ struct SchemaCheckTests {
       ("CREATE INDEX mine ON events (kind)", ["events: no version of Keyferry makes the index mine (kind"]),
       (
         "CREATE TRIGGER mine AFTER DELETE ON events BEGIN SELECT 1; END",
-        ["events: no version of Keyferry makes the trigger mine"]
+        ["events: no version of Keyferry makes the trigger CREATE TRIGGER mine"]
       ),
       (
         """

@@ -49,8 +49,6 @@ package struct BatchSignature: Hashable, Sendable {
 
   /// The digest that the signer made of what was signed; `nil` without signed attributes.
   package var messageDigest: [UInt8]? { signers.first?.attributes?.messageDigest }
-  /// The name of the first signer's digest algorithm: `SHA-256`.
-  package var digestName: String? { signers.first?.digest.rawValue }
 
   /// - Parameter text: the header's; see ``HeaderBase64``.
   init(header text: String) throws(Fault) {

@@ -22,6 +22,7 @@ internal import KeyPublishing
 /// - `/apple/{series}/configuration` is the exposure configuration for every generation.
 package struct AppleLayout: Layout {
   package static let name = "apple"
+  package static let title = "Apps from Apple’s sample"
 
   /// The most keys that a page may be asked for.
   package static let maximumPage: Int64 = 10_000
@@ -45,6 +46,14 @@ package struct AppleLayout: Layout {
 
   /// - Parameter configuration: the JSON of the exposure configuration.
   package init(configuration: [UInt8]) { self.init(configuration: ServedConfiguration(configuration)) }
+
+  package func addresses(of series: String) -> [ConfiguredAddress] {
+    [
+      .init("Files for getDiagnosisKeyFileURLs", "apple/\(series)/files?startingAt=0"),
+      .init("Exposure configuration", "apple/\(series)/configuration"),
+      .init("Pages of keys for the beta", "apple/\(series)/keys?index=0"),
+    ]
+  }
 
   package func answer(_ request: LayoutRequest, from publications: Publications) -> LayoutAnswer? {
     guard let (address, values) = Self.addresses.match(request.path) else { return nil }

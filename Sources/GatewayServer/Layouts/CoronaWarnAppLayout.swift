@@ -19,6 +19,7 @@ import KeyPublishing
 /// `cwa-hash` is the hexadecimal MD5 of the MD5 of `export.bin`: equal for equal keys, though signatures differ.
 package struct CoronaWarnAppLayout: Layout {
   package static let name = "corona-warn-app"
+  package static let title = "Corona-Warn-App and its kin"
 
   enum Address: String, AddressTemplates {
     case countries = "/version/v1/diagnosis-keys/country"
@@ -33,6 +34,12 @@ package struct CoronaWarnAppLayout: Layout {
 
   /// - Parameter countries: country codes to the series of each; where it is empty, series are countries.
   package init(countries: [String: String] = [:]) { self.countries = CountrySeries(countries) }
+
+  package var sharedAddresses: [ConfiguredAddress] { [.init("Countries", "version/v1/diagnosis-keys/country")] }
+
+  package func addresses(of series: String) -> [ConfiguredAddress] {
+    countries.code(of: series).map { [.init("Days", "version/v1/diagnosis-keys/country/\($0)/date")] } ?? []
+  }
 
   package func answer(_ request: LayoutRequest, from publications: Publications) -> LayoutAnswer? {
     guard let (address, values) = Self.addresses.match(request.path) else { return nil }

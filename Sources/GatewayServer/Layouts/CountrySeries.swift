@@ -18,6 +18,11 @@ struct CountrySeries: Sendable {
     return stated[country.uppercased()].flatMap { publications[$0] }
   }
 
+  /// The first country that is served this series; `nil` where none is.
+  func code(of series: String) -> String? {
+    stated.isEmpty ? series : stated.filter { $0.value == series }.keys.min()
+  }
+
   /// 404, with the countries that there are.
   func missing(in publications: Publications) -> LayoutAnswer {
     stated.isEmpty

@@ -25,6 +25,7 @@ import KeyPublishing
 /// any series, with or without federation.
 package struct DP3TLayout: Layout {
   package static let name = "dp3t"
+  package static let title = "DP-3T apps"
 
   enum Address: String, AddressTemplates {
     case day = "/v1/gaen/exposed/{date}"
@@ -56,6 +57,10 @@ package struct DP3TLayout: Layout {
     self.national = national
     self.federated = federated ?? national
     self.application = application
+  }
+
+  package func addresses(of series: String) -> [ConfiguredAddress] {
+    [.init("Bucket and config address", "dp3t/\(series)")]
   }
 
   package func answer(_ request: LayoutRequest, from publications: Publications) -> LayoutAnswer? {

@@ -11,6 +11,7 @@ internal import KeyPublishing
 ///   an app adds after a visit. The pair of the travel series follows the country's own.
 package struct GoogleLayout: Layout {
   package static let name = "google"
+  package static let title = "Google apps and Exposure Notifications Express"
 
   enum Address: String, AddressTemplates {
     case defaultIndex = "/index.txt"
@@ -30,6 +31,12 @@ package struct GoogleLayout: Layout {
   package init(roaming: [String: String] = [:], travelSeries: String? = nil) {
     countries = CountrySeries(roaming)
     self.travelSeries = travelSeries
+  }
+
+  package var sharedAddresses: [ConfiguredAddress] { [.init("Roaming map of the Android app", "roaming.json")] }
+
+  package func addresses(of series: String) -> [ConfiguredAddress] {
+    [.init("Index file", "\(series)/index.txt"), .init("Base address of its lines", "")]
   }
 
   package func answer(_ request: LayoutRequest, from publications: Publications) -> LayoutAnswer? {

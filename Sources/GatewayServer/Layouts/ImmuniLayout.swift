@@ -8,6 +8,7 @@ internal import KeyPublishing
 /// - `/v1/keys/eu/{country}/index` and `/v1/keys/eu/{country}/{number}` are the same for the series of a country.
 package struct ImmuniLayout: Layout {
   package static let name = "immuni"
+  package static let title = "Immuni"
 
   enum Address: String, AddressTemplates {
     case index = "/v1/keys/index"
@@ -21,6 +22,10 @@ package struct ImmuniLayout: Layout {
 
   /// - Parameter countries: country codes to the series of each; where it is empty, series are countries.
   package init(countries: [String: String] = [:]) { self.countries = CountrySeries(countries) }
+
+  package func addresses(of series: String) -> [ConfiguredAddress] {
+    countries.code(of: series).map { [.init("Index", "v1/keys/eu/\($0)/index")] } ?? []
+  }
 
   package func answer(_ request: LayoutRequest, from publications: Publications) -> LayoutAnswer? {
     guard let (address, values) = Self.addresses.match(request.path) else { return nil }

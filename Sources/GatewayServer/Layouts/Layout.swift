@@ -6,9 +6,30 @@ package protocol Layout: Sendable {
   /// The name under which the configuration and the catalogue know it: `google`, `apple`, `dp3t`, `corona-warn-app`,
   /// `immuni`.
   static var name: String { get }
+  /// What it is called among people.
+  static var title: String { get }
+
+  /// What apps are configured with that do not ask for one series.
+  var sharedAddresses: [ConfiguredAddress] { get }
+  /// What an app is configured with that is served this series.
+  func addresses(of series: String) -> [ConfiguredAddress]
 
   /// - Returns: `nil` where the address is none of this layout's.
   func answer(_ request: LayoutRequest, from publications: Publications) -> LayoutAnswer?
+}
+
+extension Layout {
+  package var sharedAddresses: [ConfiguredAddress] { [] }
+}
+
+/// An address that is entered into an app's configuration.
+package struct ConfiguredAddress: Sendable {
+  /// For people: what it is.
+  let purpose: String
+  /// Below the base address.
+  let path: String
+
+  init(_ purpose: String, _ path: String) { (self.purpose, self.path) = (purpose, path) }
 }
 
 /// Every parameter of a query that some layout reads. What is not here cannot be read, and the server forgets it: the rest

@@ -266,8 +266,8 @@ struct FrontPage {
     var order: [String] = []
     for address in series.addresses where !order.contains(address.layout) { order.append(address.layout) }
     return order.map { layout in
-      Self.addressTable(
-        series.addresses.filter { $0.layout == layout }, caption: escaped(AppAddressing.title(of: layout)))
+      let addresses = series.addresses.filter { $0.layout == layout }
+      return Self.addressTable(addresses, caption: escaped(addresses.first?.title ?? layout))
     }.joined(separator: "\n")
   }
 

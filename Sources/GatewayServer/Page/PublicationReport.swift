@@ -122,12 +122,12 @@ struct PublicationReport: Encodable, Hashable {
   static let latestBundles = 8
 
   /// - Parameters:
-  ///   - layouts: the names of those that are served.
+  ///   - layouts: those that are served.
   ///   - baseURL: what apps see as the beginning of every address.
   ///   - log: what is shown of the public log; `nil` where there is none.
   ///   - hasBeside: whether there is a file of this path, beside a bundle.
   init(
-    _ publications: Publications, settings: ServerSettings, layouts: [String], baseURL: String, now: Instant,
+    _ publications: Publications, settings: ServerSettings, layouts: [any Layout], baseURL: String, now: Instant,
     log: ShownLog? = nil, hasBeside: (String) -> Bool = { _ in false }
   ) {
     self.log = log.map {
@@ -136,7 +136,7 @@ struct PublicationReport: Encodable, Hashable {
         url: "\(baseURL)/\(settings.logFolder ?? "")")
     }
     defaultSeries = publications[nil]?.manifest.series
-    let addressing = AppAddressing(settings: settings, layouts: layouts, baseURL: baseURL)
+    let addressing = AppAddressing(layouts: layouts, baseURL: baseURL)
     addresses = addressing.shared
     series = publications.series.map { Series($0, addressing: addressing, now: now, hasBeside: hasBeside) }
   }

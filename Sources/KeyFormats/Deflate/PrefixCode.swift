@@ -4,9 +4,6 @@
 /// Source: RFC 1951, 3.2.2. The lengths are a function of the frequencies alone; of symbols that occur equally often
 /// the one with the greater number gets the shorter code.
 struct PrefixCode {
-  /// The most symbols of any alphabet of DEFLATE.
-  static let maximumSymbols = 288
-
   /// How often each symbol occurs. What does not occur gets no code.
   var frequencies: InlineArray<288, UInt32> = .init(repeating: 0)
   /// Bits of each code, 0 for none.

@@ -616,10 +616,8 @@ private struct RebuildHistory: Sendable {
 }
 
 extension ClaimedKey {
-  /// Whether its validity ended before.
-  fileprivate func isOver(by instant: Instant) -> Bool {
-    IntervalNumber(Int64(rollingStartWord) + Int64(rollingPeriodWord)).start <= instant
-  }
+  /// Whether its claims had expired by then.
+  fileprivate func isOver(by instant: Instant) -> Bool { subject.expiry <= instant }
 }
 
 /// Forgets what is written: only the digest is asked for.

@@ -2,13 +2,16 @@
 package enum StoreAddition {
   package static let words = "no version of Keyferry makes"
 
-  /// A view has another text.
-  package static func ofDefinition(_ view: String) -> String {
-    "\(view): this view is not the one that this version of Keyferry makes"
+  /// A view is gone, or has another text.
+  package static func ofView(_ view: String) -> String {
+    "\(view): \(viewWords)"
   }
 
+  private static let viewWords = "this view is not the one that this version of Keyferry makes"
+
   package static func isTold(by line: String) -> Bool {
-    ["such a", "the column", "the index"].contains { line.contains(": \(words) \($0) ") }
+    line.hasSuffix(viewWords)
+      || ["such a", "the column", "the index"].contains { line.contains(": \(words) \($0) ") }
   }
 }
 

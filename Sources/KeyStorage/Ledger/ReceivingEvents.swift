@@ -461,42 +461,39 @@ private struct GatheredBatches {
 
 /// What the uploads of a commit show about their keys: see ``UploadStanding``.
 private struct UploadStandings {
-  /// The doors at which keys were proven.
-  private var proven: [KeySubject: Set<String>] = [:]
-  /// The origins whose servers had published a key before anybody proved it here: a certificate of the same region is easy to have,
-  /// and the key is public.
-  private var published: [KeySubject: Set<String>] = [:]
+  /// The doors at which key data was proven.
+  private var proven: [TemporaryExposureKey: Set<String>] = [:]
+  /// Key data that some server had published before anybody proved it here: it is public, and a certificate is easy to have.
+  private var published: Set<TemporaryExposureKey> = []
 
   init(of uploads: [AdmittedUpload], in transaction: any StoreTransaction) throws {
     let keys = Set(uploads.flatMap { ($0.batch.claims + $0.batch.held).map(\.subject.key) })
-    // What was withdrawn had been proven all the same.
+    // What was withdrawn had been proven or published all the same.
     let kept = try transaction.keptClaims(about: keys)
     for claim in kept.map(\.claim) + (try transaction.held(about: keys.sorted()).map(\.claim))
     where claim.source.upload == .proven {
-      proven[claim.subject, default: []].insert(claim.source.name)
+      proven[claim.subject.key, default: []].insert(claim.source.name)
     }
-    var isOfUploads: [DocumentID: Bool] = [:]
-    for claim in kept {
-      guard claim.claim.source.upload == nil, let origin = claim.claim.origin else { continue }
+    var areUploads: [DocumentID: Bool] = [:]
+    for claim in kept where claim.claim.source.upload == nil {
       let document = claim.document
-      let isUploaded = try isOfUploads[document] ?? transaction.document(document)?.facts?.isOfUploads ?? false
-      isOfUploads[document] = isUploaded
-      if !isUploaded { published[claim.claim.subject, default: []].insert(origin) }
+      let isUploaded = try areUploads[document] ?? transaction.document(document)?.facts?.isOfUploads ?? false
+      areUploads[document] = isUploaded
+      if !isUploaded { published.insert(claim.claim.subject.key) }
     }
   }
 
   /// - Parameter batch: of the upload. Those behind it in the commit are copies of what it proves.
   mutating func split(_ batch: AdmittedBatch, of upload: AdmittedUpload) -> [AdmittedBatch] {
-    let origin = batch.source.origin?.uppercased()
     let parts = batch.split { subject in
-      let doors = proven[subject] ?? []
-      if doors.isEmpty, let origin, published[subject]?.contains(origin) == true { return .copy }
+      let doors = proven[subject.key] ?? []
+      if doors.isEmpty, published.contains(subject.key) { return .copy }
       // A door lets nobody change what it knows without the revision token of the first upload.
       if upload.isProven, doors.isEmpty || doors.contains(upload.door) { return .proven }
       return doors.isEmpty ? nil : .copy
     }
     for part in parts where part.source.upload == .proven {
-      for claim in part.claims + part.held { proven[claim.subject, default: []].insert(upload.door) }
+      for claim in part.claims + part.held { proven[claim.subject.key, default: []].insert(upload.door) }
     }
     return parts
   }

@@ -59,7 +59,7 @@ package enum StoreViews {
         sources.name AS source, documents.name AS document, documents.state, documents.fault_code AS fault, documents.format,
         documents.byte_count AS bytes, documents.digest AS sha256, documents.received, documents.new, documents.known,
         documents.held, documents.rejections, \(time("documents.discovered")) AS discovered,
-        \(time("documents.changed")) AS changed
+        CASE WHEN coalesce(documents.format, '') <> 'uploads' THEN \(time("documents.changed")) END AS changed
       FROM documents JOIN sources ON sources.id = documents.source;
 
       CREATE VIEW held_v1 AS SELECT

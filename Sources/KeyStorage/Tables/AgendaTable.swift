@@ -23,9 +23,12 @@ extension TableTransaction {
       "SELECT DISTINCT key FROM agenda WHERE \(condition) ORDER BY key LIMIT $4", with: asked + [most.sqlValue]
     ) { keys.append(try $0[0]) }
     if listed > 0 {
-      try sql.each("SELECT keys FROM agenda_lists WHERE \(condition)", with: asked) {
-        keys.append(contentsOf: try Self.keys(in: $0[0]))
+      var isWhole = true
+      try sql.each("SELECT keys FROM agenda_lists WHERE \(condition)", with: asked) { row in
+        if let list = Self.keys(in: try row[0]) { keys.append(contentsOf: list) } else { isWhole = false }
       }
+      // A round then looks at everything. store check names the row.
+      guard isWhole else { return nil }
       keys.sort()
       var last: TemporaryExposureKey?
       keys.removeAll { key in
@@ -36,10 +39,9 @@ extension TableTransaction {
     return keys.count > limit ? nil : keys
   }
 
-  private static func keys(in list: [UInt8]) throws -> [TemporaryExposureKey] {
-    guard list.count.isMultiple(of: TemporaryExposureKey.byteCount) else {
-      throw StorageFault(.corrupt, "agenda_lists: \(list.count) bytes are no list of key data")
-    }
+  /// - Returns: `nil` for what is no list.
+  private static func keys(in list: [UInt8]) -> [TemporaryExposureKey]? {
+    guard list.count.isMultiple(of: TemporaryExposureKey.byteCount) else { return nil }
     return list.withUnsafeBytes { bytes in
       stride(from: 0, to: bytes.count, by: TemporaryExposureKey.byteCount).compactMap { offset in
         bytes.baseAddress.map { TemporaryExposureKey(loadingFrom: $0 + offset) }
@@ -66,18 +68,19 @@ extension TableTransaction {
 
   func eraseFromAgenda(_ key: TemporaryExposureKey) throws {
     try sql.run("DELETE FROM agenda WHERE key = $1", key)
-    var lists: [(id: Int64, keys: [TemporaryExposureKey])] = []
+    var lists: [(id: Int64, keys: [TemporaryExposureKey]?)] = []
     try sql.each("SELECT id, keys FROM agenda_lists", with: []) { row in
-      let keys = try Self.keys(in: row[1])
+      // The key may be anywhere in what is no list, so that goes as a whole.
+      guard let keys = Self.keys(in: try row[1]) else { return lists.append((try row[0], nil)) }
       if keys.contains(key) { lists.append((try row[0], keys.filter { $0 != key })) }
     }
     for list in lists {
-      if list.keys.isEmpty {
-        try sql.run("DELETE FROM agenda_lists WHERE id = $1", list.id)
+      if let keys = list.keys, !keys.isEmpty {
+        try sql.run("UPDATE agenda_lists SET keys = $1 WHERE id = $2", with: [.bytes(Self.list(keys)), .int(list.id)])
       } else {
-        try sql.run(
-          "UPDATE agenda_lists SET keys = $1 WHERE id = $2", with: [.bytes(Self.list(list.keys)), .int(list.id)])
+        try sql.run("DELETE FROM agenda_lists WHERE id = $1", list.id)
       }
+      if list.keys == nil { try sql.run("UPDATE agenda_floor SET event = $1", try sql.lastNumber(of: "events")) }
     }
   }
 
@@ -96,22 +99,22 @@ extension TableTransaction {
     let known = try agendaFloor()
     let floor = known.raised(to: floor)
     guard floor != known else { return }
-    if sql.dialect == .postgresql { try mix(upTo: floor) }
+    if sql.dialect == .postgresql { try mix(since: known) }
     try forgetAgenda("event <= $1 AND hour <= $2", floor.event.rawValue, floor.hour)
     try sql.run("UPDATE agenda_floor SET event = $1, hour = $2", floor.event.rawValue, floor.hour)
   }
 
-  /// PostgreSQL shows by `xmin` and `ctid` which rows one transaction has written. So claims that came in small batches are written
-  /// once more, all that a round has looked at together and in the order of key data.
-  private func mix(upTo floor: AgendaFloor) throws {
+  /// PostgreSQL shows by `xmin` and `ctid` which rows one transaction has written. So claims that came in small batches since the last
+  /// time are written once more, all together and in the order of key data. Their numbers are coarse, so some were written so before.
+  private func mix(since floor: AgendaFloor) throws {
     let columns = ClaimRow.allColumns.joined(separator: ", ")
     try sql.run(
       """
       WITH mixed AS (
-        DELETE FROM claims WHERE key IN (SELECT key FROM agenda WHERE event <= $1 AND hour <= $2 AND event & 255 = 255)
+        DELETE FROM claims WHERE key IN (SELECT key FROM agenda WHERE event >= $1 AND event & 255 = 255)
         RETURNING \(columns))
       INSERT INTO claims (\(columns)) SELECT \(columns) FROM mixed ORDER BY \(ClaimRow.identityColumns)
-      """, floor.event.rawValue, floor.hour)
+      """, floor.event.rawValue)
   }
 
   /// Notes claims that came in or were put aside.

@@ -18,9 +18,11 @@ package struct ArrivingClaims {
   ///   - arrival: which brings them.
   ///   - holdsOtherStarts: whether the operator is asked about a claim of key data that another origin has named
   ///     first, under another rolling start.
+  ///   - areCopies: whether strangers may have uploaded the claims: then the operator is also asked about other rolling starts of the
+  ///     same origin.
   ///   - recall: the number of the recall that means a claim; 0 is none.
   package init(
-    _ rows: [ClaimRow], there: [ClaimRow], arrival: Int32, holdsOtherStarts: Bool,
+    _ rows: [ClaimRow], there: [ClaimRow], arrival: Int32, holdsOtherStarts: Bool, areCopies: Bool = false,
     recall: (ClaimRow) throws -> Int32
   ) rethrows {
     var next = 0
@@ -43,7 +45,7 @@ package struct ArrivingClaims {
       if !known.isEmpty {
         // Only a claim that is there is passed over.
         if known.contains(where: row.isSame) { continue }
-        if holdsOtherStarts, row.isOfOtherOrigin(than: known) {
+        if holdsOtherStarts, row.isOfOtherOrigin(than: known, orStranger: areCopies) {
           aside.append(row)
           continue
         }
@@ -70,10 +72,12 @@ package struct ArrivingClaims {
 extension ClaimRow {
   /// Whether another origin was the first to name this key data, and under another rolling start.
   ///
-  /// - Parameter known: what there is about the key data; the claim is not among it.
-  fileprivate func isOfOtherOrigin(than known: [ClaimRow]) -> Bool {
+  /// - Parameters:
+  ///   - known: what there is about the key data; the claim is not among it.
+  ///   - isStranger: whether a claim of the same origin does not speak for it.
+  fileprivate func isOfOtherOrigin(than known: [ClaimRow], orStranger isStranger: Bool) -> Bool {
     let first = known.filter(\.stands).min { ($0.arrival, $0.rollingStart) < ($1.arrival, $1.rollingStart) }
     guard let start = first?.rollingStart, start != rollingStart else { return false }
-    return !known.contains { $0.stands && $0.rollingStart == start && $0.origin == origin }
+    return isStranger || !known.contains { $0.stands && $0.rollingStart == start && $0.origin == origin }
   }
 }

@@ -30,7 +30,7 @@ extension TableTransaction {
     let numbers = try BatchNumbers(batch, self)
     let aside = try insert(
       batch.claims.map(numbers.row).sorted(by: <), of: document, in: event, counting: &receipt,
-      holdsOtherStarts: true)
+      holdsOtherStarts: true, areCopies: batch.source.upload == .copy)
     let rows = zip(batch.held, batch.heldReasons).map { (row: numbers.row(of: $0), reason: $1) }
     let known = try putAside(rows, of: document, in: event)
     receipt.heldForOperator -= known
@@ -92,11 +92,12 @@ extension TableTransaction {
 
   private func insert(
     _ rows: [ClaimRow], of document: DocumentID, in event: EventStamp, counting receipt: inout ImportReceipt,
-    holdsOtherStarts: Bool
+    holdsOtherStarts: Bool, areCopies: Bool = false
   ) throws -> [ClaimRow] {
     if rows.isEmpty { return [] }
     let arrival = try arrival(of: document, in: event)
-    return try insert(rows, arrival: arrival, counting: &receipt, holdsOtherStarts: holdsOtherStarts)
+    return try insert(
+      rows, arrival: arrival, counting: &receipt, holdsOtherStarts: holdsOtherStarts, areCopies: areCopies)
   }
 
   /// Adds the rows that are new; see ``ArrivingClaims``.
@@ -106,11 +107,11 @@ extension TableTransaction {
   /// - Returns: the rows that are for the operator.
   private func insert(
     _ rows: [ClaimRow], arrival: Int64, counting receipt: inout ImportReceipt, holdsOtherStarts: Bool,
-    recall: (ClaimRow) throws -> Int32 = { _ in 0 }
+    areCopies: Bool = false, recall: (ClaimRow) throws -> Int32 = { _ in 0 }
   ) throws -> [ClaimRow] {
     let arriving = try ArrivingClaims(
       rows, there: try claimRows(about: rows.keyData), arrival: try Self.claimNumber(arrival),
-      holdsOtherStarts: holdsOtherStarts, recall: recall)
+      holdsOtherStarts: holdsOtherStarts, areCopies: areCopies, recall: recall)
     receipt.new += arriving.new.count
     receipt.known += arriving.known
     receipt.heldForOperator += arriving.aside.count

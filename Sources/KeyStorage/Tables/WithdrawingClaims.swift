@@ -59,16 +59,23 @@ extension TableTransaction {
   }
 
   package func hasKeys(expiredBefore limit: Instant) throws -> Bool {
-    for expired in Self.expiredKeys {
-      if try sql.row("SELECT 1 FROM \(expired) LIMIT 1", limit.secondsSince1970) != nil { return true }
+    for table in Self.tablesOfKeys {
+      let row = try sql.row(
+        "SELECT 1 FROM \(table) WHERE rolling_start <= $1 LIMIT 1", Self.lastExpiredStart(at: limit))
+      if row != nil { return true }
     }
     return false
   }
 
-  /// The keys of each table that had expired.
-  private static let expiredKeys =
-    ["claims", "held"].map { "\($0) WHERE (rolling_start + (said & 255)) * 600 <= $1" }
-    + ["released", "pushed_keys"].map { "\($0) WHERE (rolling_start + rolling_period) * 600 <= $1" }
+  private static let tablesOfKeys = ["claims", "held", "released", "pushed_keys"]
+
+  /// The latest rolling start of keys that had expired. Each counts as valid for a day, whatever its period: so everything about a key
+  /// goes at the same time, and no claim outlives the one that revokes it.
+  private static func lastExpiredStart(at limit: Instant) -> Int64 {
+    let day = Int64(IntervalNumber.intervalsPerDay)
+    let seconds = limit.secondsSince1970
+    return seconds >= day * 600 ? seconds / 600 - day : -1
+  }
 
   package func expire(
     keysExpiredBefore limit: Instant, removesKeys: Bool, contentBytes: Int, at now: Instant
@@ -80,17 +87,20 @@ extension TableTransaction {
   }
 
   private func expireKeys(_ limit: Instant, _ receipt: inout ExpiryReceipt) throws {
-    let end = limit.secondsSince1970
+    let last = Self.lastExpiredStart(at: limit)
     let removed = try removeClaims(
       """
-      (\(ClaimRow.identityColumns)) IN
-        (SELECT \(ClaimRow.identityColumns) FROM claims WHERE rolling_start + (said & 255) <= $1 LIMIT $2)
-      """, with: [.int(end >= 0 ? end / 600 : -1), expiredAtOnce.sqlValue])
+      rolling_start <= $1 AND key IN (SELECT DISTINCT key FROM claims WHERE rolling_start <= $1 LIMIT $2)
+      """, with: [.int(last), expiredAtOnce.sqlValue])
     receipt.claims = removed.all
     receipt.isUnfinished = removed.all >= expiredAtOnce
+    // What was published is known for as long as there are claims.
+    if receipt.isUnfinished { return }
     // All claims of these hours have expired.
-    try forgetAgenda("hour BETWEEN $1 AND $2", AgendaHour.now + 1, end / 3600)
-    let others = try Self.expiredKeys.dropFirst().map { try sql.run("DELETE FROM \($0)", end) }
+    try forgetAgenda("hour BETWEEN $1 AND $2", AgendaHour.now + 1, (last + Int64(IntervalNumber.intervalsPerDay)) / 6)
+    let others = try Self.tablesOfKeys.dropFirst().map {
+      try sql.run("DELETE FROM \($0) WHERE rolling_start <= $1", last)
+    }
     receipt.claims += others[0]
     receipt.released = others[1] + others[2]
   }

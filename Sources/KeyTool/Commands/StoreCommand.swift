@@ -80,8 +80,8 @@ struct StoreCommand: AsyncParsableCommand {
 
     private static func text(_ documents: KeptDocumentCheck.Findings) -> [String] {
       let left = [
-        (documents.notKept, "bytes not kept"), (documents.readByOtherPolicy, "read by another policy"),
-        (documents.refused, "cannot be read or trusted any more"),
+        (documents.notKept, "whose bytes are not kept"), (documents.readByOtherPolicy, "read by another policy"),
+        (documents.refused, "that cannot be read or trusted any longer"),
       ].filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }
       let compared = "\(counted(documents.compared, "kept document")) compared with the claims in the store"
       return documents.faults + [left.isEmpty ? compared : "\(compared); not compared: \(left.joined(separator: ", "))"]
@@ -128,7 +128,7 @@ struct StoreCommand: AsyncParsableCommand {
         let damage = try await gateway.ledger(plan, as: .reader).damage(limit: 100)
         guard !damage.isEmpty else { return ([], nil) }
         let isAddition = damage.allSatisfy(StoreAddition.isTold)
-        return (damage, isAddition ? "keep these additions, or remove them yourself; Keyferry ignores them" : advice)
+        return (damage, isAddition ? "Keyferry works all the same: keep these changes, or undo them yourself" : advice)
       } catch let fault as StorageFault where fault.code == .corrupt {
         // So damaged that it cannot even be opened.
         return ([fault.bareReason], advice)

@@ -64,6 +64,14 @@ struct TablesCommand: ParsableCommand {
   }
 
   func run() throws {
+    do {
+      try write()
+    } catch let error as SQLiteTablesError {
+      throw FileFault("write", output, reason: error.description)
+    }
+  }
+
+  private func write() throws {
     let walk = input.walk(inputs, containers)
     let place = try TableOutput(output, replacing: replace)
     let tables = try KeyTableRows(place.store, hashesKeys: hashKeys, hasDates: dates)
@@ -121,20 +129,29 @@ private final class TableOutput {
     [".sqlite", ".sqlite3", ".db"].contains { path.lowercased().hasSuffix($0) }
   }
 
+  /// Whether it is the database of a gateway: SQLite keeps the mark of a program at byte 68.
+  private static func isStore(_ path: String) -> Bool {
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+    guard descriptor >= 0 else { return false }
+    defer { close(descriptor) }
+    var mark: [UInt8] = [0, 0, 0, 0]
+    return pread(descriptor, &mark, mark.count, 68) == mark.count && mark == Array("KFRY".utf8)
+  }
+
   /// - Parameter replacing: whether what is there already may be written over.
   init(_ path: String, replacing: Bool) throws {
-    guard replacing || FileIdentity(path: path) == nil else {
-      throw FileFault("write", path, reason: "it is there already; --replace writes over it")
+    var status = stat()
+    if lstat(path, &status) == 0 {
+      guard replacing else { throw FileFault("write", path, reason: "it is there already; --replace writes over it") }
+      guard !Self.isStore(path) else {
+        throw FileFault("write", path, reason: "it is the store of a gateway, which tables never overwrites")
+      }
     }
     self.path = path
     partialPath = path + OutputFile.partialEnding
     unlink(partialPath)
     noted = PartialFile(partialPath)
-    do {
-      store = try SQLiteTables(path: partialPath)
-    } catch let error as SQLiteTablesError {
-      throw FileFault("write", path, reason: error.description)
-    }
+    store = try SQLiteTables(path: partialPath)
   }
 
   deinit { if !isCommitted { unlink(partialPath) } }
@@ -146,16 +163,14 @@ private final class TableOutput {
   }
 
   func commit() throws {
-    do {
-      try store.finish()
-    } catch let error as SQLiteTablesError {
-      throw FileFault("write", path, reason: error.description)
-    }
+    try store.finish()
     let descriptor = open(partialPath, O_RDONLY | O_CLOEXEC)
     let isSynced = descriptor >= 0 && fsync(descriptor) == 0
     let number = errno
     if descriptor >= 0 { close(descriptor) }
     guard isSynced else { throw FileFault("write", path, number: number) }
+    // What another program has left of an earlier database would be taken for changes of this one.
+    for ending in ["-wal", "-shm", "-journal"] { unlink(path + ending) }
     guard rename(partialPath, path) == 0 else { throw FileFault("write", path, number: errno) }
     isCommitted = true
   }

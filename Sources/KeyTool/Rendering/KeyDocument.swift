@@ -570,11 +570,12 @@ extension SeriesAnswer.Release {
     let path = bundle.bundle.path
     let since = bundle.published.map { "published \($0)" } ?? "staged \(bundle.changed)"
     let isRevoked = key.key.reportType == ReportType.revoked.rawValue
-    let revised = key.revisions > 0 ? (isRevoked ? ", revoked there" : ", revised there") : ""
+    // The store knows the bundle that says what it is now.
+    let revised: String? = key.revisions == 0 ? nil : isRevoked ? ", revoked by" : ", revised by"
     return switch bundle.state {
-    case .staged, .published: "carried since \(path), \(since)\(revised)"
-    case .expired: "carried by \(path), \(since)\(revised), in no index since \(bundle.changed)"
-    case .removed: "carried by \(path), \(since)\(revised), removed \(bundle.changed)"
+    case .staged, .published: "carried\(revised ?? " since") \(path), \(since)"
+    case .expired: "carried\(revised ?? " by") \(path), \(since), in no index since \(bundle.changed)"
+    case .removed: "carried\(revised ?? " by") \(path), \(since), removed \(bundle.changed)"
     }
   }
 }

@@ -23,18 +23,18 @@ struct LibraryMetricsTests {
     metrics.makeTimer(label: "wait", dimensions: []).recordNanoseconds(20_000_000)
     #expect(
       metrics.text == """
-        # HELP keyferry_library_http_client_requests_total Reported by a library.
-        # TYPE keyferry_library_http_client_requests_total counter
-        keyferry_library_http_client_requests_total{status="200"} 4
         # HELP keyferry_library_bytes_total Reported by a library.
         # TYPE keyferry_library_bytes_total counter
         keyferry_library_bytes_total 0.5
-        # HELP keyferry_library_pool Reported by a library.
-        # TYPE keyferry_library_pool gauge
-        keyferry_library_pool{label_1st="y\\n\\"",label_le="x"} 5
         # HELP keyferry_library_depth Reported by a library.
         # TYPE keyferry_library_depth gauge
         keyferry_library_depth 4
+        # HELP keyferry_library_http_client_requests_total Reported by a library.
+        # TYPE keyferry_library_http_client_requests_total counter
+        keyferry_library_http_client_requests_total{status="200"} 4
+        # HELP keyferry_library_pool Reported by a library.
+        # TYPE keyferry_library_pool gauge
+        keyferry_library_pool{label_1st="y\\n\\"",label_le="x"} 5
         # HELP keyferry_library_size Reported by a library.
         # TYPE keyferry_library_size histogram
         keyferry_library_size_bucket{le="+Inf"} 1

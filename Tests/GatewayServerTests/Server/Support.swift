@@ -39,9 +39,11 @@ final class Lines: Sendable {
 
 /// Answers what it is told under `/test/…`.
 struct TestLayout: Layout {
-  static let name = "test"
+  static let (name, title) = ("test", "Tests")
   var answers: [String: LayoutAnswer] = [:]
   var make: (@Sendable (LayoutRequest, Publications) -> LayoutAnswer?)?
+
+  func addresses(of series: String) -> [ConfiguredAddress] { [] }
 
   func answer(_ request: LayoutRequest, from publications: Publications) -> LayoutAnswer? {
     guard request.path.first == "test" else { return nil }

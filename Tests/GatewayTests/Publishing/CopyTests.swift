@@ -58,6 +58,22 @@ struct CopyTests {
     }
   }
 
+  @Test("nor one of another region, nor put another rolling start into its place")
+  func pulledFromElsewhere() async throws {
+    try await Press.run(Self.series("DE")) { press in
+      try await press.say([key(1, type: .confirmedTest), key(2, type: .confirmedTest)], origin: "BE", visited: ["DE"])
+      for type in [ReportType.confirmedTest, .revoked] {
+        try await press.upload(key(1, type: type), at: "uploads", of: "DE", isProven: true)
+      }
+      var earlier = key(2, type: .confirmedTest)
+      earlier.rollingStart = earlier.rollingStart.map { $0 - 144 }
+      try await press.upload(earlier, at: "uploads", of: "DE", isProven: true)
+      try await press.round(at(10))
+      let published = try press.increments("DE").flatMap(\.keys)
+      #expect(Set(published.map(\.subject)) == Set([key(1), key(2)].map(\.subject)))
+    }
+  }
+
   @Test("where a revocation is outvoted, the series whose phones keep the key warns, and explains it")
   func outvoted() async throws {
     try await Press.run(Self.series("DE", "US-VA", "FR")) { press in

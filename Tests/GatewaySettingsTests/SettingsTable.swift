@@ -1,22 +1,25 @@
-internal import BundleTrust
-internal import GatewayServer
-internal import KeyIntake
-internal import KeyNormalization
-internal import KeyPeers
-internal import KeyPublishing
-internal import KeyReceiving
-internal import KeyStorage
-internal import S3Objects
+import BundleTrust
+import GatewayServer
+import GatewayTesting
+import KeyIntake
+import KeyNormalization
+import KeyPeers
+import KeyPublishing
+import KeyReceiving
+import KeyStorage
+import S3Objects
 
-/// Every setting of `gateway.yaml`: the documentation is made of it, and a test holds it against what is read.
-package enum SettingsTable {
-  package struct Row: Hashable, Sendable {
+@testable import GatewaySettings
+
+/// Every setting of `gateway.yaml`: the page Configuration is made of it, and a test holds it against what is read.
+enum SettingsTable {
+  struct Row: Hashable, Sendable {
     /// With the sections around it; `[]` is each entry of a list, `*` any name: `sources[].http.headers.*`.
-    package var name: String
-    package var meaning: String
+    var name: String
+    var meaning: String
     /// Empty where the setting must be stated.
-    package var normally: String
-    package var allowed: String
+    var normally: String
+    var allowed: String
 
     fileprivate init(_ name: String, _ meaning: String, _ normally: String, _ allowed: String) {
       self.name = name
@@ -26,12 +29,12 @@ package enum SettingsTable {
     }
   }
 
-  package struct Group: Sendable {
-    package var title: String
-    package var rows: [Row]
+  struct Group: Sendable {
+    var title: String
+    var rows: [Row]
   }
 
-  package static let groups = [
+  static let groups = [
     Group(title: "The gateway", rows: gateway), Group(title: "Sources", rows: sources),
     Group(title: "How a source is reached", rows: transport), Group(title: "Destinations", rows: destinations),
     Group(title: "Series", rows: series),
@@ -40,7 +43,7 @@ package enum SettingsTable {
   ]
 
   /// A Markdown table a group.
-  package static var markdown: String {
+  static var markdown: String {
     groups.map { group in
       let rows = group.rows.map { row in
         "| `\(row.name)` | \(row.meaning) | \(row.normally.isEmpty ? "*must be stated*" : row.normally) | \(row.allowed) |\n"
@@ -101,7 +104,9 @@ package enum SettingsTable {
         "\(Allowed.population.lowerBound)...\(Allowed.population.upperBound)"),
       Row("retention", "How long things are kept.", "the defaults", "a section"),
       Row(
-        "retention.keys", "How long keys are kept after their expiry.", TimeSpan.text(retention.keyDays * 86_400),
+        "retention.keys",
+        "How long keys are kept after their expiry. Each expires a day after its rolling start, whatever its period.",
+        TimeSpan.text(retention.keyDays * 86_400),
         Allowed.keyDays.days),
       Row(
         "retention.evidence", "How long received bytes are kept as evidence.",
@@ -546,7 +551,7 @@ package enum SettingsTable {
     Row("series[].sign[].id", "The key's id as registered.", "letters, digits, `_`, `.`"),
     Row("series[].sign[].version", "The key's version as registered.", "letters, digits, `_`, `.`"),
     Row("series[].sign[].app", "The iOS app that trusts the key.", none, "a bundle id"),
-    Row("series[].sign[].android", "The Android app that trusts the key.", none, "a package name"),
+    Row("series[].sign[].android", "The Android app that trusts the key.", none, "a name"),
     Row("series[].sign[].from", "When it begins to sign.", "from ever", "a time in UTC: `2020-06-01T00:00:00Z`"),
     Row("series[].sign[].until", "When it signs no more.", "for ever", "a time in UTC, after `from`"),
   ]
