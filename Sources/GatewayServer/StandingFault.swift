@@ -67,11 +67,11 @@ package struct StandingFault: Hashable, Sendable, Codable {
       case .noRoom: "make room there, or have it mounted to be written to"
       case .held: "keyferry quarantine list"
       case .callback: "keyferry callbacks resume"
+      case .work: "start keyferry run on a replica"
       case .publicationUnreadable, .nothingPublished, .gone, .drained, .clockOfStore, .shutdown, .clock, .silence, .lag,
         .pushSilence,
         .log, .series, .copy, .replica, .certificate, .whitelist, .source, .quarantine, .mirror, .destination,
-        .federation,
-        .work:
+        .federation:
         nil
       }
     }

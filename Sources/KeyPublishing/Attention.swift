@@ -23,8 +23,8 @@ enum Attention: Sendable {
   /// Everything is looked at again after this many seconds.
   static let wholeEvery: Int64 = 86_400
 
-  /// - Parameter countsHeld: whether keys are looked at as well that are not due for a long time, so that they can be counted. The daily
-  ///   look at everything is the round's own.
+  /// - Parameter countsHeld: whether to look at keys that are not due for a long time as well, so that they can be counted. Only rounds
+  ///   look at everything once a day.
   init(
     of settings: SeriesSettings, _ mark: RoundMark?, rules: String, followsRecall: Bool, at instant: Instant,
     habit: RoundHabit, countsHeld: Bool = false, from state: any StoredState

@@ -35,8 +35,8 @@ package struct SeriesStatus: Hashable, Sendable {
 
   /// - Parameters:
   ///   - folder: where bundles are published, to tell whether it has what the store does not know; `nil` is not looked at.
-  ///   - program: name and version of what publishes, to count what waits; without it nothing is counted. After a round only the
-  ///     claims that can have changed since, and those that are held, are read; while something is paused, all are.
+  ///   - program: name and version of what publishes, to count what waits; without it nothing is counted. After a round this reads
+  ///     only the claims that can have changed since, and those that are held; while something is paused, it reads all.
   ///   - isNamed: whether an operator has named `now`, perhaps to look back: what is later is no fault then.
   package init(
     of settings: SeriesSettings, in state: any StoredState, folder: String? = nil, now: Instant,
@@ -64,7 +64,7 @@ package struct SeriesStatus: Hashable, Sendable {
     }
     let followsRecall = try state.recalls().count > known.recalls
     let pauses = PauseSet(try state.pauses(), rehearsing: settings.rehearsals)
-    // Keys of whom all speakers are paused are not in the agenda.
+    // The agenda does not list keys whose speakers are all paused.
     let attention =
       pauses.isEmpty
       ? try Attention(

@@ -85,13 +85,13 @@ import Testing
 
   @Test func faultsHaveTheirPlaces() throws {
     let text = Self.sound.replacing("every: 90 s", with: "every: 1 s").replacing(
-      "trust: operator", with: "trust: gateway")
+      "trust: operator", with: "trust: origins")
     try withConfiguration(text) { workshop in
       let outcome = try workshop.keyferry("check", "--config", "gateway.yaml", "--now", "2020-06-01")
       #expect(outcome.status == 2 && outcome.errors.isEmpty)
       let lines = outcome.text.split(separator: "\n")
       #expect(lines.count == 3)
-      #expect(lines[0].hasPrefix("gateway.yaml:5:49: error: sources.drop.trust: gateway, allowed "))
+      #expect(lines[0].hasPrefix("gateway.yaml:5:49: error: sources.drop.trust: \"origins\", allowed "))
       #expect(lines[1] == "gateway.yaml:5:78: error: sources.drop.every: 1 s, allowed 10 s...7 days")
       #expect(lines[2] == "gateway.yaml: 2 errors, 0 warnings")
       // Other commands refuse it with the same words.

@@ -405,8 +405,6 @@ import Testing
           #expect(run.status == 2, "\(arguments): \(run.errors)")
           #expect(try workshop.files == ["a.csv", "c.zip"], "\(arguments)")
         }
-        let tables = try workshop.keyferry(["tables", "-o", "tables/"] + arguments)
-        #expect(tables.status == 2 && !workshop.exists("tables"), "\(arguments): \(tables.errors)")
       }
       // What was there before stays.
       try FileManager.default.createDirectory(atPath: workshop.path("out"), withIntermediateDirectories: true)

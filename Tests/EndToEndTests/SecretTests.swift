@@ -72,7 +72,7 @@ import Testing
           options: {index: index.txt}
           trust: operator
           origin: NL
-          origins: [NL]
+          speaks-for: [NL]
           http:
             headers: {Authorization: {file: header, prefix: "Bearer "}}
             client-certificate: client.pem

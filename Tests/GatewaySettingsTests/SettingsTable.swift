@@ -551,7 +551,7 @@ enum SettingsTable {
     Row("series[].sign[].id", "The key's id as registered.", "letters, digits, `_`, `.`"),
     Row("series[].sign[].version", "The key's version as registered.", "letters, digits, `_`, `.`"),
     Row("series[].sign[].app", "The iOS app that trusts the key.", none, "a bundle id"),
-    Row("series[].sign[].android", "The Android app that trusts the key.", none, "a name"),
+    Row("series[].sign[].android", "The Android app that trusts the key.", none, "a package name"),
     Row("series[].sign[].from", "When it begins to sign.", "from ever", "a time in UTC: `2020-06-01T00:00:00Z`"),
     Row("series[].sign[].until", "When it signs no more.", "for ever", "a time in UTC, after `from`"),
   ]

@@ -194,10 +194,12 @@ struct AgendaTests {
       }
       #expect(try transactions() == "3")
       let last = try await Self.last(store)
+      // As a round does it that knew the last event. Its numbers are coarse, so the agenda keeps them for longer.
+      try await store.write { try $0.sweepAgenda(to: AgendaFloor(event: last, hour: 445_024)) }
+      #expect(try transactions() == "1")
       try await store.write {
         try $0.sweepAgenda(to: AgendaFloor(event: EventID(rawValue: last.rawValue | 255), hour: 445_024))
       }
-      #expect(try transactions() == "1")
       let places = "SELECT string_agg(encode(key, 'hex'), ',' ORDER BY ctid) FROM \(schema).claims"
       let keys = "SELECT string_agg(encode(key, 'hex'), ',' ORDER BY key) FROM \(schema).claims"
       #expect(try server.query(places) == server.query(keys))
