@@ -190,7 +190,8 @@ extension GatewayReader {
     }
     for name in names.sorted() where !doors.contains(where: { $0.name == name }) {
       guard let source = sources.first(where: { $0.settings.name == name })?.settings else {
-        let known = (sources.filter { !$0.settings.peer.description.isGateway }.map(\.settings.name) + doors.map(\.name)).sorted()
+        let known =
+          (sources.filter { !$0.settings.peer.description.isGateway }.map(\.settings.name) + doors.map(\.name)).sorted()
         let allowed =
           known.isEmpty
           ? "there are none; a door is opened by server.uploads" : "there are \(known.joined(separator: ", "))"
