@@ -11,7 +11,6 @@ import Testing
     ["convert", "-", "--from", "csv", "--to", "csv", "-o", "out.csv"],
     ["report", "-", "--from", "csv", "-o", "out.csv", "--replace"],
     ["tables", "-", "--from", "csv", "-o", "out.sqlite"],
-    ["tables", "-", "--from", "csv", "-o", "out/"],
   ]
 
   @Test("a signal leaves nothing half done, and the file that stood there before", arguments: commands)
