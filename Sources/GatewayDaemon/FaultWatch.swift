@@ -48,7 +48,7 @@ package enum FaultFile {
   }
 
   static func write(_ faults: [StandingFault], by writer: Writer, in folder: String) throws {
-    // A full disk has room for this, and the process is not taken for one that was killed.
+    // This needs no room on the disk, so a full disk does not make status report the process as killed.
     utimes(writer.path(in: folder), nil)
     try JSONEncoder().encode(faults).write(to: URL(filePath: writer.path(in: folder)), options: .atomic)
   }

@@ -135,7 +135,6 @@ package final class SQLiteRows {
       }
     }
 
-    /// - Parameter bytes: as many as the kind says.
     package func append(bytes: [UInt8]) {
       _ = bytes.withUnsafeBytes {
         sqlite3_bind_blob(statement, place, $0.baseAddress, Int32(clamping: $0.count), Self.copied)

@@ -126,6 +126,26 @@ struct UsedTokenTests {
         RecallRequest(origin: "NL"), by: OperatorWord(by: "ada", reason: "a test"), at: Times.after(86_400))
       try await commit(Self.upload([4], at: "b", isProven: false))
       #expect(try await standings(4) == ["c proven", "b copy"])
+      // Nor does a certificate prove anything about a key that a source has brought, even where it is held.
+      let document = try await ledger.discovered(["pulled"], of: "BE", at: Times.now)[0].id
+      func pulled(_ lows: ClosedRange<UInt64>, usual: Int?) -> AdmittedBatch {
+        let keys = lows.map { low in
+          var key = ClaimedKey(key: TemporaryExposureKey(high: 7, low: low))
+          (key.rollingStart, key.rollingPeriod) = (2_670_000, 144)
+          return (key, RegionClaim(origin: "BE", visited: ["NL"]))
+        }
+        return admit(
+          keys, from: Source(name: "BE", origin: "BE", provenance: .assertedByOperator), usual: usual)
+      }
+      let (admitted, held) = (pulled(10...10, usual: nil), pulled(11...19, usual: 1))
+      #expect(admitted.held.isEmpty && !held.held.isEmpty)
+      _ = try await ledger.recorded(document, evidence: nil, cursor: nil, at: Times.now) {
+        DocumentFacts(try $0.record(admitted) + $0.record(held))
+      }
+      for subject in (admitted.claims + held.held.prefix(2)).map(\.subject) {
+        try await commit(Self.upload([subject.key.low], at: "a", isProven: true, type: 5))
+        #expect(try await standings(subject.key.low) == ["BE -", "a copy"])
+      }
       // A copy is nothing that the owner has said.
       let key = TemporaryExposureKey(high: 7, low: 2)
       let said = try await store.read { try $0.said(about: [key], at: "b")[key] ?? [] }

@@ -81,7 +81,7 @@ struct ViewTests {
     }
   }
 
-  @Test("bundles and documents are told by the names of their series and sources", arguments: StoreKind.allCases)
+  @Test("bundles and documents have the names of their series and sources", arguments: StoreKind.allCases)
   func names(kind: StoreKind) async throws {
     try await withStore(kind) { store in
       _ = try await KeyRecordTests.fill(Ledger(store))

@@ -2,7 +2,7 @@ internal import Synchronization
 
 /// One metric with all its samples, in the text format of Prometheus (version 0.0.4).
 ///
-/// It has a fixed list of label names; a sample is told by their values. The lock owns the samples.
+/// A metric has a fixed list of label names, and one sample for each combination of their values. The lock owns the samples.
 final class MetricFamily: Sendable {
   enum Kind: Sendable {
     case counter

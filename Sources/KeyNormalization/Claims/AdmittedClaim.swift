@@ -48,8 +48,8 @@ package struct KeySubject: Hashable, Comparable, Sendable, BitwiseCopyable {
     self.rollingStart = rollingStart
   }
 
-  /// When everything that is kept about it begins to be old: a day after its start, whatever rolling periods are stated, so that no
-  /// claim outlives the one that revokes it.
+  /// When all claims about it expire: a day after its start, whatever rolling periods they state. So no claim outlives the one that
+  /// revokes it.
   package var expiry: Instant { IntervalNumber(Int64(rollingStart) + IntervalNumber.intervalsPerDay).start }
 
   @inlinable

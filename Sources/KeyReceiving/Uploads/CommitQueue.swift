@@ -2,10 +2,10 @@ internal import ExposureKeys
 internal import KeyNormalization
 internal import KeyStorage
 
-/// Lets uploads share commits: all that come while one is under way go into the next. It owns those that wait.
+/// Lets uploads share commits: those that arrive during a commit go into the next one. It owns the uploads that wait.
 ///
-/// A commit is durable before anybody is answered, and a disk does only so many a second. So the slower the disk, the more uploads
-/// share a commit, and a single upload waits for nothing. A fake upload waits for the same commit, so that its time shows nothing.
+/// A commit is durable before its uploads are answered, and a disk can do only so many a second. The slower the disk, the more uploads
+/// share a commit; a single upload does not wait for others. A fake upload waits for the same commit, so its answer takes as long.
 actor CommitQueue {
   /// Uploads that share a commit at most.
   static let commitSize = 256

@@ -17,7 +17,7 @@ package protocol PublishingState: AnyObject {
   ///
   /// - Parameter keys: in order, each once.
   func released(by series: String, about keys: [TemporaryExposureKey]) throws -> [ReleasedKey]
-  /// How a bundle was made; `nil` where nobody noted it: a folder had it.
+  /// How a bundle was made; `nil` for a bundle that was found in the folder after the store was lost.
   func recipe(of bundle: BundleID) throws -> StagedRecipe?
   /// A value that the gateway keeps under a name; see ``StoredNote``.
   func note(named name: String) throws -> [UInt8]?

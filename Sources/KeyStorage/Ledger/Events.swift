@@ -87,19 +87,19 @@ package enum EventKind: String, Hashable, Sendable, CaseIterable, Codable {
 
   private var traits: Traits {
     switch self {
-    // Operators go home.
+    // An operator does not repeat a command that succeeded.
     case .heldReleased, .heldDiscarded, .discarded, .retryAsked, .limitRaised, .paused, .resumed, .recalled, .reread,
       .erased, .clockAccepted, .begun, .replicaDrained, .replicaReturned, .pushRetryAsked, .pushRepeatAsked,
       .callbackResumed:
       [.promised, .ofOperator, .besideOwner]
-    // Phones and national back ends forget what was answered with 200. A server takes it that runs by itself.
+    // Phones and national back ends do not repeat what a server answered with 200. The server may run beside the owner.
     case .uploaded, .federated, .callbackSet, .callbackRemoved: [.promised, .besideOwner]
-    // Peers drop what was taken, and apps never forget what was published.
+    // Peers drop what the gateway has taken, and apps remember what it has published.
     case .recorded, .quarantined, .givenUp, .staged, .published, .mirrored, .batched, .pushStaged, .pushSettled:
       .promised
-    // The log has numbered its entries, and an hour that were counted again would have another entry.
+    // The log has numbered its entries, and to count an hour again would add another entry.
     case .logged, .uploadsCounted: [.promised, .routine]
-    // The document promises for all its pieces, once it is recorded. A subscriber that is told of a batch twice has heard of it.
+    // When the document is recorded, that event makes its pieces durable. A subscriber can be notified of a batch twice.
     case .recordedPiece, .changedUnderItsName, .unlisted, .removed, .indexRestored, .callbackSuspended: []
     case .discovered, .fetching, .interrupted, .unchanged, .postponed, .attempted, .cursorMoved, .paddingPlanned,
       .clockSeen, .expired, .pushAttempted, .callbackAttempted:
@@ -107,8 +107,8 @@ package enum EventKind: String, Hashable, Sendable, CaseIterable, Codable {
     }
   }
 
-  /// What a power failure may take: whether somebody outside was told that it happened, or will be as soon as it is
-  /// kept. A lost local event is done again, since whatever it led to is lost with it.
+  /// Whether a power failure may undo the event. It must not if someone outside the gateway knows of the event. The gateway repeats
+  /// a lost local event, because its effects are lost with it.
   package var durability: Durability { traits.contains(.promised) ? .promised : .local }
 
   /// Whether it may happen beside the owner: what an operator does, and uploads.

@@ -468,18 +468,17 @@ private struct UploadStandings {
 
   init(of uploads: [AdmittedUpload], in transaction: any StoreTransaction) throws {
     let keys = Set(uploads.flatMap { ($0.batch.claims + $0.batch.held).map(\.subject.key) })
-    // What was withdrawn had been proven or published all the same.
-    let kept = try transaction.keptClaims(about: keys)
-    for claim in kept.map(\.claim) + (try transaction.held(about: keys.sorted()).map(\.claim))
-    where claim.source.upload == .proven {
-      proven[claim.subject.key, default: []].insert(claim.source.name)
-    }
+    // Withdrawn and held claims show as well what was proven or published before.
+    let claims =
+      try transaction.keptClaims(about: keys).map { ($0.claim, $0.document) }
+      + transaction.held(about: keys.sorted()).map { ($0.claim, $0.document) }
     var areUploads: [DocumentID: Bool] = [:]
-    for claim in kept where claim.claim.source.upload == nil {
-      let document = claim.document
+    for (claim, document) in claims {
+      if claim.source.upload == .proven { proven[claim.subject.key, default: []].insert(claim.source.name) }
+      guard claim.source.upload == nil else { continue }
       let isUploaded = try areUploads[document] ?? transaction.document(document)?.facts?.isOfUploads ?? false
       areUploads[document] = isUploaded
-      if !isUploaded { published.insert(claim.claim.subject.key) }
+      if !isUploaded { published.insert(claim.subject.key) }
     }
   }
 
