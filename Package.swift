@@ -196,7 +196,7 @@ let package = Package(
     .target(
       name: "KeyPublishing",
       dependencies: [
-        "KeyPeers", "KeyConversion", "KeyIntake", "KeyInspection", "KeyStorage", "ExposureKeys", "KeyFormats",
+        "KeyConversion", "KeyIntake", "KeyInspection", "KeyStorage", "ExposureKeys", "KeyFormats",
         "BundleTrust", "KeyNormalization", "TransparencyLog", "CPrograms",
       ],
       swiftSettings: strict),
@@ -208,7 +208,8 @@ let package = Package(
     .target(
       name: "GatewaySettings",
       dependencies: [
-        "KeyPeers", "KeyReceiving", "KeyPublishing", "KeyIntake", "GatewayServer", "BundleTrust", "ExposureKeys",
+        "Federation", "KeyPeers", "KeyReceiving", "KeyPublishing", "KeyIntake", "GatewayServer", "BundleTrust",
+        "ExposureKeys",
         "KeyFormats", "KeyNormalization", "PolicyFiles", "TransparencyLog", "S3Objects", "S3Publications",
       ],
       swiftSettings: strict),
@@ -261,11 +262,20 @@ let package = Package(
       dependencies: ["S3Objects", "KeyPublishing", "KeyIntake", "BundleTrust", "TransparencyLog"], swiftSettings: strict
     ),
 
+    // What is counted? One value with a property for each metric, and the text that Prometheus reads.
+    .target(
+      name: "ProgramMetrics",
+      dependencies: [
+        "ExposureKeys", .product(name: "CoreMetrics", package: "swift-metrics", condition: gateway),
+      ],
+      swiftSettings: strict),
+
     // How do apps get their bundles? HTTP routes, one file a layout, and a page for people.
     .target(
       name: "GatewayServer",
       dependencies: [
-        "NetworkFaults", "KeyPublishing", "KeyInspection", "KeyIntake", "BundleTrust", "CZlib", "CTexts",
+        "NetworkFaults", "ProgramMetrics", "KeyPublishing", "KeyInspection", "KeyIntake", "BundleTrust", "CZlib",
+        "CTexts",
         "ExposureKeys",
         "KeyFormats", "TransparencyLog",
         .product(name: "Crypto", package: "swift-crypto"),
@@ -287,6 +297,20 @@ let package = Package(
       ],
       swiftSettings: strict),
 
+    // How do two gateways exchange keys? A folder a protocol: whom it trusts, its addresses, its batches, its callbacks, and how
+    // own keys are handed over.
+    .target(
+      name: "Federation",
+      dependencies: [
+        "GatewayServer", "ProgramMetrics", "PeerTransport", "KeyPeers", "KeyReceiving", "KeyPublishing", "KeyIntake",
+        "KeyStorage", "KeyNormalization", "KeyFormats", "BundleTrust", "ExposureKeys",
+        .product(name: "HTTPTypes", package: "swift-http-types", condition: gateway),
+        .product(name: "Hummingbird", package: "hummingbird", condition: gateway),
+        .product(name: "Logging", package: "swift-log", condition: gateway),
+        .product(name: "NIOCore", package: "swift-nio", condition: gateway),
+      ],
+      swiftSettings: strict),
+
     // What an app calls: the method shapes of the sample app's server, over URLSession.
     .target(name: "KeyferryClient", swiftSettings: strict),
 
@@ -294,9 +318,9 @@ let package = Package(
     .target(
       name: "GatewayDaemon",
       dependencies: [
-        "GatewaySettings", "GatewayServer", "PeerTransport", "KeyPeers", "KeyReceiving", "KeyPublishing", "KeyStorage",
-        "SQLiteDriver", "KeyIntake", "KeyNormalization", "BundleTrust", "ExposureKeys", "TransparencyLog",
-        "S3Publications", "WorkThreads", .target(name: "PostgresDriver", condition: postgres),
+        "Federation", "GatewaySettings", "GatewayServer", "PeerTransport", "KeyPeers", "KeyReceiving", "KeyPublishing",
+        "KeyStorage", "SQLiteDriver", "KeyIntake", "KeyNormalization", "BundleTrust", "ExposureKeys", "TransparencyLog",
+        "S3Publications", "ProgramMetrics", "WorkThreads", .target(name: "PostgresDriver", condition: postgres),
         .product(name: "Tracing", package: "swift-distributed-tracing", condition: gateway),
         .product(name: "Logging", package: "swift-log", condition: gateway),
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: gateway),
@@ -318,9 +342,9 @@ let package = Package(
       dependencies: [
         "Containers", "KeyIntake", "KeyConversion", "KeyInspection", "KeyPeers", "KeyReceiving", "KeyPublishing",
         "ExposureKeys", "KeyFormats", "BundleTrust", "KeyNormalization", "KeyStorage", "PolicyFiles",
-        "GatewaySettings", "GatewayDaemon", "GatewayServer", "SQLiteTables", "TransparencyLog", "PeerTransport",
-        "CPartialFiles", "CBuild", "KeyArchive", "S3Publications",
-        "WorkThreads",
+        "Federation", "GatewaySettings", "GatewayDaemon", "GatewayServer", "SQLiteTables", "TransparencyLog",
+        "PeerTransport",
+        "CPartialFiles", "CBuild", "KeyArchive", "S3Publications", "ProgramMetrics", "WorkThreads",
         .product(name: "Logging", package: "swift-log", condition: gateway),
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: gateway),
         .product(name: "UnixSignals", package: "swift-service-lifecycle", condition: gateway),
@@ -406,7 +430,7 @@ let package = Package(
       dependencies: [
         "KeyIntake", "KeyConversion", "KeyInspection", "KeyPeers", "KeyReceiving", "KeyPublishing", "GatewayTesting",
         "ExposureKeys", "KeyFormats", "BundleTrust", "KeyNormalization", "KeyStorage",
-        "PolicyFiles", "TransparencyLog", "S3Objects", "S3Publications",
+        "PolicyFiles", "TransparencyLog", "S3Objects", "S3Publications", "Federation",
       ],
       swiftSettings: strict),
     // Buckets: signatures, answers, credentials; one contract for every place that is published into.
@@ -431,9 +455,8 @@ let package = Package(
     .testTarget(
       name: "GatewaySettingsTests",
       dependencies: [
-        "GatewaySettings", "GatewayServer", "KeyIntake", "KeyPeers", "KeyReceiving", "KeyPublishing", "KeyStorage",
-        "BundleTrust",
-        "S3Objects", "S3Publications", "ExposureKeys",
+        "Federation", "GatewaySettings", "GatewayServer", "KeyIntake", "KeyPeers", "KeyReceiving", "KeyPublishing",
+        "KeyStorage", "BundleTrust", "S3Objects", "S3Publications", "ExposureKeys",
         "KeyNormalization", "GatewayTesting", "TransparencyLog",
       ],
       swiftSettings: strict),
@@ -452,7 +475,8 @@ let package = Package(
     .testTarget(
       name: "GatewayServerTests",
       dependencies: [
-        "GatewayServer", "GatewayDaemon", "GatewaySettings", "KeyferryClient", "KeyConversion", "KeyIntake",
+        "Federation", "GatewayServer", "GatewayDaemon", "GatewaySettings", "KeyferryClient", "KeyConversion",
+        "KeyIntake", "ProgramMetrics",
         "KeyInspection", "KeyNormalization", "KeyReceiving", "KeyPublishing", "KeyStorage", "BundleTrust",
         "ExposureKeys",
         "KeyFormats", "GatewayTesting", "PolicyFiles",
@@ -480,14 +504,14 @@ let package = Package(
         "KeyPublishing", "GatewayServer", "GatewaySettings", "KeyferryClient", "KeyStorage",
         "SQLiteDriver",
         "PeerTransport", "BundleTrust", "ExposureKeys", "KeyFormats", "KeyNormalization", "PolicyFiles",
-        "GatewayTesting", "GatewayDaemon", "TransparencyLog",
+        "GatewayTesting", "GatewayDaemon", "TransparencyLog", "ProgramMetrics",
         .product(name: "Crypto", package: "swift-crypto"),
       ],
       swiftSettings: strict),
     .testTarget(
       name: "SimulationTests",
       dependencies: [
-        "GatewaySimulation", "GatewayServer", "KeyPeers", "KeyReceiving", "KeyPublishing", "KeyStorage",
+        "Federation", "GatewaySimulation", "GatewayServer", "KeyPeers", "KeyReceiving", "KeyPublishing", "KeyStorage",
         "SQLiteDriver", "KeyIntake", "KeyNormalization", "KeyFormats", "BundleTrust", "ExposureKeys", "GatewayTesting",
         .target(name: "PostgresDriver", condition: postgres),
       ],

@@ -189,3 +189,8 @@ private func padded(_ value: Int64, _ width: Int) -> String {
   let zeros = String(repeating: "0", count: max(0, width - digits.utf8.count))
   return (value < 0 ? "-" : "") + zeros + digits
 }
+
+extension Instant {
+  package func adding(seconds: Int64) -> Instant { Instant(secondsSince1970: secondsSince1970 + seconds) }
+  package func adding(days: Int64) -> Instant { adding(seconds: days * 86_400) }
+}

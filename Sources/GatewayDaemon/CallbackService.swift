@@ -1,10 +1,12 @@
 internal import BundleTrust
 internal import ExposureKeys
+internal import Federation
 internal import GatewayServer
 internal import KeyIntake
 internal import KeyStorage
 internal import Logging
 internal import PeerTransport
+internal import ProgramMetrics
 internal import ServiceLifecycle
 internal import Synchronization
 
@@ -71,7 +73,11 @@ struct CallbackService: Service {
   private func due() async -> [CallbackSubscription] {
     do {
       let all = try await ledger.read { try $0.callbackSubscriptions() }.all
-      metrics.setSubscriptions(all.map { ($0.country, $0.suspended == nil) })
+      metrics.subscriptions.replaceAll(
+        Dictionary(grouping: all, by: \.country).flatMap { country, some in
+          let active = some.count { $0.suspended == nil }
+          return [([country, "active"], Double(active)), ([country, "suspended"], Double(some.count - active))]
+        })
       guard tenure.holds(.callbacks) else { return [] }
       let now = clock()
       return all.filter { $0.isDue(at: now) }
@@ -134,7 +140,7 @@ struct CallbackService: Service {
   }
 
   private func tell(_ attempt: CallbackAttempt, _ subscription: CallbackSubscription) {
-    metrics.recordCallback(country: subscription.country, outcome: attempt.faultCode ?? "announced")
+    metrics.callbacks.increment([subscription.country, attempt.faultCode ?? "announced"])
     var metadata: Logger.Metadata = [
       "subscription": .string(subscription.name), "batch": .string(attempt.tag),
     ]

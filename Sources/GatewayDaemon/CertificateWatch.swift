@@ -3,6 +3,7 @@ internal import ExposureKeys
 package import GatewayServer
 internal import KeyIntake
 internal import Logging
+package import ProgramMetrics
 internal import ServiceLifecycle
 internal import Synchronization
 
@@ -32,7 +33,9 @@ package final class CertificateWatch: Service {
     guard !certificates.isEmpty else { return nil }
     self.settings = Mutex(settings)
     (self.certificates, self.readiness, self.interval) = (certificates, readiness, interval)
-    metrics.whenRead { metrics in metrics.setCertificates(certificates.ends) }
+    metrics.whenRead { metrics in
+      metrics.certificateExpiry.replaceAll(certificates.ends.map { ([$0.address], Double($0.end.secondsSince1970)) })
+    }
   }
 
   package func run() async throws {

@@ -4,6 +4,7 @@ package import KeyPublishing
 package import KeyStorage
 internal import Logging
 internal import PeerTransport
+internal import ProgramMetrics
 internal import ServiceLifecycle
 
 extension GatewayClock {
@@ -69,7 +70,7 @@ struct ClockService: Service {
     repeat {
       var look = clock.look()
       if look.doubt != nil, await isSettled() { look = clock.look() }
-      metrics.setClock(step: look.doubt?.step ?? 0)
+      metrics.clockStep.set(to: Double(look.doubt?.step ?? 0))
       if let doubt = look.doubt {
         // The system's clock may be set again while it is in doubt.
         readiness.hold(.clock, because: doubt.reason)

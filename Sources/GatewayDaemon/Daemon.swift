@@ -1,9 +1,11 @@
 internal import ExposureKeys
+internal import Federation
 internal import GatewayServer
 package import GatewaySettings
 internal import KeyPublishing
 package import KeyStorage
 internal import Logging
+internal import ProgramMetrics
 internal import ServiceLifecycle
 package import UnixSignals
 

@@ -2,6 +2,7 @@ internal import ExposureKeys
 internal import FoundationEssentials
 package import GatewayServer
 internal import Glibc
+package import ProgramMetrics
 internal import ServiceLifecycle
 internal import Synchronization
 
@@ -83,7 +84,9 @@ package struct FaultWatch: Service {
   package func run() async throws {
     let known = Known()
     metrics.whenRead { [live] metrics in
-      metrics.setFaults(StandingFault.all(live(), beside: known.faults.withLock { $0 }))
+      let counts = Dictionary(
+        grouping: StandingFault.all(live(), beside: known.faults.withLock { $0 }), by: \.kind)
+      metrics.faults.replaceAll(StandingFault.Kind.allCases.map { ([$0.rawValue], Double(counts[$0]?.count ?? 0)) })
     }
     var written: (faults: [StandingFault], at: ContinuousClock.Instant)?
     var looked: ContinuousClock.Instant?

@@ -1,5 +1,6 @@
 internal import BundleTrust
 package import ExposureKeys
+internal import Federation
 internal import GatewayServer
 package import GatewaySettings
 internal import Glibc
@@ -19,16 +20,13 @@ package enum GatewayConfiguration {
   ) throws -> (plan: GatewayPlan, warnings: [GatewayFault]) {
     let (plan, warnings) = try GatewayFile.read(
       path: path, environment: environment, now: now,
-      layouts: Set(LayoutCatalog.all.map(\.name)),
+      layouts: Set(LayoutCatalog.all.map { $0.name }),
       trials: SettingTrials(
         options: { source in
           PeerCatalog.faults(of: source).map { $0.hasPrefix("options.") ? String($0.dropFirst("options.".count)) : $0 }
         }, way: misfits, server: { GatewayApplication.faults(of: $0).map { SettingMisfit($0.setting, "\($0)") } },
-        federation: { settings in
-          let faults = [
-            GatewayApplication.federationFault(of: settings),
-            settings.federationCallbacks.flatMap(CallbackOffice.fault),
-          ]
+        federation: { settings, callbacks in
+          let faults = [GatewayApplication.federationFault(of: settings), callbacks.flatMap(CallbackOffice.fault)]
           return faults.compactMap(\.self).map {
             SettingMisfit(String($0.setting.trimmingPrefix("federation.")), $0.reason)
           }
@@ -77,7 +75,7 @@ package enum GatewayConfiguration {
     _ path: String, environment: [String: String] = [:], now: Instant
   ) throws -> (plan: OperatorsPlan, faultCount: Int) {
     try GatewayFile.readForOperators(
-      path: path, environment: environment, now: now, layouts: Set(LayoutCatalog.all.map(\.name)))
+      path: path, environment: environment, now: now, layouts: Set(LayoutCatalog.all.map { $0.name }))
   }
 
   /// Has each program that signs, and whose key has not ended, sign what is not published.

@@ -1,4 +1,5 @@
 internal import ExposureKeys
+internal import Federation
 internal import FoundationEssentials
 internal import GatewayServer
 internal import GatewaySettings
@@ -9,6 +10,7 @@ internal import KeyPublishing
 internal import KeyReceiving
 internal import KeyStorage
 internal import Logging
+internal import ProgramMetrics
 internal import ServiceLifecycle
 internal import Synchronization
 
@@ -56,7 +58,7 @@ struct Household: Service {
   }
 
   func run() async throws {
-    metrics.setBuild(version: version)
+    metrics.buildInfo.set([version], to: 1)
     let (start, began) = (clock.now, ContinuousClock.now)
     metrics.whenRead { [plan, known, clock] metrics in
       let (plan, stored) = (plan.value, known.stored.withLock { $0 })
@@ -65,11 +67,11 @@ struct Household: Service {
         newest: stored.newest.filter { names.contains($0.key) },
         held: Dictionary(uniqueKeysWithValues: names.map { ($0, stored.held[$0] ?? 0) }), retention: stored.retention,
         at: clock.now)
-      metrics.setPaused(
-        sources: Dictionary(uniqueKeysWithValues: names.map { ($0, stored.isPaused($0)) }),
-        destinations: Dictionary(
-          plan.destinations.map { ($0.name, $0.isPaused(by: stored.pauses)) }, uniquingKeysWith: { $0 || $1 }))
-      metrics.setStart(start, running: Double((ContinuousClock.now - began).components.seconds))
+      metrics.pausedSources.replaceAll(names.map { ([$0], stored.isPaused($0) ? 1 : 0) })
+      metrics.pausedDestinations.replaceAll(
+        plan.destinations.map { ([$0.name], $0.isPaused(by: stored.pauses) ? 1 : 0) })
+      metrics.startTime.set(to: Double(start.secondsSince1970))
+      metrics.uptime.set(to: Double((ContinuousClock.now - began).components.seconds))
       if let log = plan.log, let folder = plan.publicationFolder {
         metrics.setLog(
           entries: ShownLog(in: LocalFolder(folder), of: log)?.size, waiting: stored.queue?.count ?? 0,
@@ -78,9 +80,9 @@ struct Household: Service {
       var free: [String: Int] = [:]
       free["state"] = Stores.freeBytes(in: plan.stateFolder)
       if let folder = plan.publicationFolder { free["publication"] = Stores.freeBytes(in: folder) }
-      metrics.setMachine(
-        storeBytes: plan.database == nil ? byteCount(of: plan.stateFolder) : nil, freeBytes: free,
-        memoryBytes: residentBytes())
+      if plan.database == nil, let bytes = byteCount(of: plan.stateFolder) { metrics.storeBytes.set(to: Double(bytes)) }
+      metrics.freeBytes.replaceAll(free.map { ([$0.key], Double($0.value)) })
+      if let bytes = residentBytes() { metrics.memoryBytes.set(to: Double(bytes)) }
     }
     readiness.ask { [plan, known, clock] in
       let (plan, stored, now) = (plan.value, known.stored.withLock { $0 }, clock.now)
@@ -114,7 +116,7 @@ struct Household: Service {
       }
       // What an operator has decided meanwhile is seen before the next pull, and also while the source is paused.
       for (name, documents) in quarantined where asked.contains(name) {
-        metrics.setQuarantined(source: name, documents: documents)
+        metrics.quarantined.set([name], to: Double(documents))
       }
       known.stored.withLock { $0 = stored }
     } catch is CancellationError {

@@ -1,5 +1,6 @@
 internal import BundleTrust
 package import ExposureKeys
+package import Federation
 package import GatewaySettings
 package import KeyNormalization
 package import KeyPublishing

@@ -4,6 +4,7 @@ internal import GatewaySettings
 internal import KeyPublishing
 internal import KeyStorage
 internal import Logging
+internal import ProgramMetrics
 internal import ServiceLifecycle
 internal import Synchronization
 internal import TransparencyLog
@@ -204,7 +205,7 @@ struct LogService: Service {
 
   /// What is wrong with a witness is told once, and again when it was well in between.
   private func tell(_ misses: [String], _ missed: inout Set<String>) {
-    metrics.countWitnessFailures(misses.count)
+    metrics.witnessFailures.increment(by: Double(misses.count))
     let names = Set(misses.map { String($0.split(separator: " of size ", maxSplits: 1).first ?? "") })
     for miss in misses where !missed.contains(String(miss.split(separator: " of size ", maxSplits: 1).first ?? "")) {
       logger.warning("a witness has not signed", metadata: ["reason": .string(miss)])

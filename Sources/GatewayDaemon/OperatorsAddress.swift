@@ -1,6 +1,7 @@
 internal import ExposureKeys
 package import GatewayServer
 package import KeyStorage
+internal import ProgramMetrics
 
 /// What operators are answered at an address of their own, put together.
 package struct OperatorsAddress {

@@ -1,10 +1,12 @@
 package import ExposureKeys
+package import Federation
 internal import GatewayServer
 internal import GatewaySettings
 internal import KeyPeers
-package import KeyPublishing
+internal import KeyPublishing
 package import KeyStorage
 internal import Logging
+internal import ProgramMetrics
 internal import ServiceLifecycle
 internal import Synchronization
 internal import Tracing
@@ -193,7 +195,7 @@ struct PushService: Service {
     } catch {
       // A disk that is full, say: it is tried again soon.
       next = Instant(secondsSince1970: clock.now.secondsSince1970 + 60)
-      metrics.recordPush(destination: destination.name, outcome: "storage", at: clock.now)
+      metrics.pushes.increment([destination.name, "storage"])
       logger.error(
         "push failed", metadata: ["destination": .string(destination.name), "reason": .string("\(error)")])
     }
@@ -232,7 +234,7 @@ struct PushService: Service {
           "reason": .string(warning.reason),
         ])
     }
-    metrics.recordPush(destination: destination, outcome: outcome, at: clock.now)
+    metrics.pushes.increment([destination, outcome])
     metrics.recordPushedKeys(
       destination: destination, stored: receipt.stored, known: receipt.known, refused: receipt.refused,
       pending: receipt.pending)

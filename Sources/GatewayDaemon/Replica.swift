@@ -1,4 +1,5 @@
 internal import ExposureKeys
+internal import Federation
 internal import GatewayServer
 package import GatewaySettings
 internal import KeyPeers

@@ -1,5 +1,6 @@
 internal import BundleTrust
 internal import ExposureKeys
+internal import Federation
 internal import GatewayServer
 internal import GatewaySettings
 internal import KeyIntake
@@ -9,6 +10,7 @@ internal import KeyPublishing
 internal import KeyReceiving
 internal import KeyStorage
 internal import Logging
+internal import ProgramMetrics
 internal import ServiceLifecycle
 internal import Synchronization
 internal import Tracing
@@ -138,9 +140,8 @@ struct PullService: Service {
       // What is another replica's is told by that one.
       let names = Set(plan.sources.map(\.name).filter { tenure.holds(.pull($0)) })
       metrics.setSources(names, lastSuccess: busy.lastSuccess.filter { names.contains($0.key) }, at: clock.now)
-      metrics.setIntervals(
-        pullIntervals: Dictionary(plan.sources.map { ($0.name, $0.interval) }, uniquingKeysWith: min),
-        pushIntervals: Dictionary(plan.destinations.map { ($0.name, $0.interval) }, uniquingKeysWith: min))
+      metrics.pullInterval.replaceAll(plan.sources.map { ([$0.name], Double($0.interval)) })
+      metrics.pushInterval.replaceAll(plan.destinations.map { ([$0.name], Double($0.interval)) })
     }
     let start = clock.now
     readiness.ask { [plan, busy, clock, tenure] in
@@ -219,7 +220,7 @@ struct PullService: Service {
     let source = receipt.source
     if let lastSuccess { busy.note(lastSuccess, of: source) }
     busy.note(pausedAt: receipt.outcome == .paused ? now : nil, source)
-    metrics.setQuarantined(source: source, documents: quarantined)
+    metrics.quarantined.set([source], to: Double(quarantined))
     switch receipt.outcome {
     case .waiting: return
     case .paused: logger.debug("source is paused", metadata: ["source": .string(source)])
@@ -255,9 +256,9 @@ struct PullService: Service {
     }
     metrics.recordReceivedKeys(
       source: source, new: receipt.counts.new, known: receipt.counts.known, rejected: receipt.counts.rejected)
-    if receipt.recorded > 0 { metrics.recordDocuments(source: source, outcome: "recorded", count: receipt.recorded) }
+    if receipt.recorded > 0 { metrics.documents.increment([source, "recorded"], by: Double(receipt.recorded)) }
     for refusal in receipt.refusals {
-      metrics.recordDocuments(source: source, outcome: "quarantined")
+      metrics.documents.increment([source, "quarantined"])
       logger.warning(
         "document refused",
         metadata: [
@@ -342,7 +343,9 @@ struct PublishService: Service {
       let mirrors = plan.mirrors.filter { tenure.holds(.mirror($0.name)) }
       metrics.setSigningKeys(
         series.map { GatewayMetrics.SigningKeys($0, at: now) }, mirrors: mirrors.map(\.name))
-      metrics.setWindows(series.map { ($0.name, $0.period, rounds.nextWindow(of: $0, at: now)) })
+      metrics.window.replaceAll(series.map { ([$0.name], Double($0.period)) })
+      metrics.nextWindow.replaceAll(
+        series.map { ([$0.name], Double(rounds.nextWindow(of: $0, at: now).secondsSince1970)) })
     }
     var mirrored: Int64?
     var warned: [String: (warnings: [PublishingWarning], window: Int64)] = [:]
@@ -432,7 +435,7 @@ struct PublishService: Service {
   /// - Parameter silent: what was told of witnesses before.
   private func tell(_ receipt: SeriesReceipt, at now: Instant, warns: Bool = true, silent: Set<String> = []) {
     let series = receipt.series
-    metrics.countWitnessFailures(receipt.warnings.count { $0.code == .witness })
+    metrics.witnessFailures.increment(by: Double(receipt.warnings.count { $0.code == .witness }))
     for warning in receipt.warnings where warns && !(warning.code == .witness && silent.contains(Self.witness(warning)))
     {
       logger.warning(
@@ -471,11 +474,13 @@ struct PublishService: Service {
     metrics.recordPublication(
       series: series, outcome: lost?.code.rawValue ?? (receipt.bundles.isEmpty ? "nothing-due" : "published"),
       isSuccess: true, at: now)
-    metrics.recordPublishedKeys(series: series, outcome: "published", count: receipt.published)
-    metrics.recordPublishedKeys(series: series, outcome: "revised", count: receipt.revised)
-    metrics.recordPublishedKeys(series: series, outcome: "padding", count: receipt.lookalikes)
+    for (outcome, count) in [
+      ("published", receipt.published), ("revised", receipt.revised), ("padding", receipt.lookalikes),
+    ] {
+      metrics.publishedKeys.increment([series, outcome], by: Double(count))
+    }
     for (kind, bundles) in Dictionary(grouping: receipt.bundles, by: \.kind) {
-      metrics.recordBundles(series: series, kind: kind, count: bundles.count)
+      metrics.publishedBundles.increment([series, kind], by: Double(bundles.count))
     }
     if !receipt.bundles.isEmpty {
       logger.info(

@@ -1,10 +1,12 @@
 package import ExposureKeys
+package import Federation
 internal import FoundationEssentials
 package import GatewayServer
 package import KeyPublishing
 package import KeyReceiving
 package import KeyStorage
 internal import Logging
+package import ProgramMetrics
 internal import Synchronization
 
 /// The serving half of a gateway, put together: what is published, the layouts, and the server.
@@ -85,9 +87,13 @@ package struct Serving {
       uploads: uploads.map { uploads in
         doors.map { UploadEntrance($0, recordedBy: uploads.ledger, health: health, clock: clock) }
       } ?? [],
-      federation: federation.map { [metrics] in
-        $0.entrance(settings.federationDoor, registrar: callbacks?.registration, metrics: metrics)
-      },
+      partners: [
+        federation.map { [metrics] counter in
+          FederationResponder(
+            counter.entrance(settings.federationDoor, registrar: callbacks?.registration, metrics: metrics),
+            metrics: metrics)
+        }
+      ].compactMap(\.self),
       caller: OutsideCaller(),
       metrics: metrics, answersOperators: answersOperators, readiness: readiness, publishing: publishing,
       clock: ServerClock(now: clock))

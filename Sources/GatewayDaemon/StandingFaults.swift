@@ -1,4 +1,5 @@
 internal import ExposureKeys
+package import Federation
 package import GatewayServer
 internal import KeyIntake
 package import KeyPublishing

@@ -1,6 +1,7 @@
 internal import BundleTrust
+package import Federation
 package import GatewayServer
-package import KeyIntake
+internal import KeyIntake
 internal import Logging
 internal import ServiceLifecycle
 

@@ -3,6 +3,7 @@ internal import Glibc
 package import Hummingbird
 internal import HummingbirdCore
 package import Logging
+package import ProgramMetrics
 
 /// The server as a value: what it serves and how, without a socket. ``ServerService`` runs it; tests ask it directly.
 package struct GatewayApplication: Sendable {
@@ -21,7 +22,7 @@ package struct GatewayApplication: Sendable {
   ///   - store: what is published.
   ///   - layouts: those that apps are served.
   ///   - uploads: where uploads go, one for each of the settings' `uploads`, in their order.
-  ///   - federation: what countries federate through; `nil` where they do not.
+  ///   - partners: the protocols that other gateways speak here.
   ///   - readiness: for requests.
   ///   - publishing: for pulling and publishing; `nil` where this process does neither.
   ///   - caller: the way to other servers; needed where the doors ask one.
@@ -31,7 +32,7 @@ package struct GatewayApplication: Sendable {
   /// - Throws: ``ServerFault`` where the settings cannot be put to use.
   package init(
     settings: ServerSettings, store: PublicationStore, layouts: LayoutCatalog,
-    uploads entrances: [UploadEntrance] = [], federation: FederationEntrance? = nil,
+    uploads entrances: [UploadEntrance] = [], partners: [any PartnerEndpoint] = [],
     caller: (any WebCaller)? = nil,
     metrics: GatewayMetrics = GatewayMetrics(),
     metricsPath: String? = "metrics", answersOperators: Bool = true, readiness: Readiness = Readiness(),
@@ -69,7 +70,7 @@ package struct GatewayApplication: Sendable {
       reader: RequestReader(limits: limits, readsHost: settings.publicURL == nil, proxies: settings.proxies),
       retrievals: retrievals, metrics: metrics, clock: clock, logger: logger,
       limiter: settings.requestsPerMinute.map { RateLimiter(requestsPerMinute: $0) }, uploads: uploads,
-      federation: federation.map { FederationResponder($0, metrics: metrics, logger: logger) },
+      partners: partners,
       connections: OpenConnections(
         most: min(limits.connections, Self.affordableConnections), mostOfClient: limits.clientConnections,
         metrics: metrics),

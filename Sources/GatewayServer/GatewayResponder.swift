@@ -4,6 +4,7 @@ package import Hummingbird
 internal import KeyIntake
 internal import Logging
 internal import NIOCore
+internal import ProgramMetrics
 
 /// Responds to every request, and never throws. It looks after what concerns all of them: limits, methods, uploads,
 /// common fields, metrics and log. What is there to be read is the ``RetrievalResponder``'s.
@@ -18,8 +19,8 @@ package struct GatewayResponder: HTTPResponder {
   let logger: Logger
   let limiter: RateLimiter?
   let uploads: UploadDoors
-  /// `nil` where countries do not federate here.
-  let federation: FederationResponder?
+  /// The protocols that other gateways speak here.
+  let partners: [any PartnerEndpoint]
   let connections: OpenConnections
   let proxied: ProxiedRequests
   let stored = StoredResponses()
@@ -157,14 +158,16 @@ package struct GatewayResponder: HTTPResponder {
     if isProxied { try beginProxied(client) }
     defer { if isProxied { proxied.end(client) } }
 
-    if face != .apps, let federation, let place = federation.place(of: target.segments) {
-      exchange.route = FederationResponder.route
-      let channel = exchange.context.channel
-      let caller = FederationCaller(
-        fields: request.headers, isThroughProxy: isProxied, certificate: await channel.certificateOfClient(),
-        address: channel.remoteAddress?.ipAddress)
-      return try await federation.answer(
-        to: request, at: place, from: caller, now: exchange.now, reading: exchange.context.wantContent)
+    if face != .apps {
+      for partner in partners {
+        guard let handler = partner.handler(at: target.segments) else { continue }
+        exchange.route = partner.route
+        let channel = exchange.context.channel
+        let caller = PartnerCaller(
+          fields: request.headers, isThroughProxy: isProxied, certificate: await channel.certificateOfClient(),
+          address: channel.remoteAddress?.ipAddress)
+        return try await handler(request, caller, exchange.now, exchange.context.wantContent)
+      }
     }
     guard face != .federation else {
       throw Problem(.notFound, "not-found", "here is nothing but the addresses of the federation").closingConnection()
@@ -207,7 +210,7 @@ package struct GatewayResponder: HTTPResponder {
   private func retrieve(_ target: RequestTarget, _ exchange: inout Exchange) async throws -> Response {
     let retrieval = try reader.retrieval(of: target, exchange.request.head)
     if let stored = storedResponse(to: retrieval, at: exchange.now) {
-      metrics.countRepeated()
+      metrics.repeatedAnswers.increment()
       exchange.route = stored.route
       exchange.isStored = true
       return stored.response
@@ -249,7 +252,7 @@ package struct GatewayResponder: HTTPResponder {
 
   private func beginProxied(_ client: RateLimitedClient) throws(Problem) {
     guard !proxied.begin(client) else { return }
-    metrics.countRateLimited()
+    metrics.rateLimited.increment()
     throw Problem(
       .tooManyRequests, "too-many-at-a-time", "\(limits.clientConnections) requests of this client are answered now"
     ).with(.retryAfter, "1")
@@ -278,7 +281,7 @@ package struct GatewayResponder: HTTPResponder {
 
   private func checkRate(_ client: RateLimitedClient) throws(Problem) {
     guard let wait = limiter?.take(for: client, at: monotonicSeconds()) else { return }
-    metrics.countRateLimited()
+    metrics.rateLimited.increment()
     let seconds = max(1, Int(wait.rounded(.up)))
     throw Problem(.tooManyRequests, "too-many-requests", "too many requests from this address; wait \(seconds) s")
       .with(.retryAfter, String(seconds))
@@ -335,7 +338,7 @@ extension GatewayResponder {
       retrievals: RetrievalResponder(
         settings: settings, store: .empty, catalog: LayoutCatalog([]), watch: nil, logger: logger,
         cache: BundleCache(byteLimit: 0, metrics: metrics), signer: nil),
-      metrics: metrics, clock: clock, logger: logger, limiter: nil, uploads: UploadDoors([]), federation: nil,
+      metrics: metrics, clock: clock, logger: logger, limiter: nil, uploads: UploadDoors([]), partners: [],
       connections: OpenConnections(
         most: limits.connections, mostOfClient: limits.clientConnections, metrics: metrics),
       proxied: ProxiedRequests(mostOfClient: limits.clientConnections))

@@ -1,5 +1,6 @@
 internal import BundleTrust
 internal import ExposureKeys
+internal import Federation
 internal import KeyNormalization
 internal import KeyPeers
 internal import KeyPublishing

@@ -1,4 +1,5 @@
 internal import BundleTrust
+internal import Federation
 internal import GatewayServer
 internal import PolicyFiles
 

@@ -1,5 +1,6 @@
 internal import BundleTrust
 internal import ExposureKeys
+internal import Federation
 internal import GatewayServer
 internal import KeyIntake
 internal import PolicyFiles
@@ -20,7 +21,6 @@ extension GatewayReader {
     var callbacks: FederationCallbackSettings?
     section.section("callbacks") { callbacks = federationCallbacks($0) }
     server?.settings.federationDoor = door
-    server?.settings.federationCallbacks = callbacks
     let reading = section.take("policy").map { self.policy($0) } ?? policy
     // The other settings are read for their faults, too.
     var settings: FederationGatewaySettings?
@@ -37,6 +37,7 @@ extension GatewayReader {
     let allowances = section.take("allow").flatMap(signatureAllowances)
     let rehearsals = section.take("rehearsal").flatMap(codes)
     guard var settings else { return nil }
+    settings.callbacks = callbacks
     set(&settings.rehearsals, rehearsals)
     set(&settings.path, path)
     set(&settings.uploadKeys, uploadKeys)
@@ -82,7 +83,7 @@ extension GatewayReader {
         section.place(of: "listen"), "the same as server.listen: national back ends need an address apart from it")
     }
     if !document.faults.contains(where: { !$0.isWarning }) {
-      for misfit in trials.federation(server.settings) {
+      for misfit in trials.federation(server.settings, federation.callbacks) {
         document.add(place(of: misfit.setting, in: section), misfit.reason)
       }
     }

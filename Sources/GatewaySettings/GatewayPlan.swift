@@ -1,5 +1,6 @@
+package import Federation
 package import GatewayServer
-package import KeyIntake
+internal import KeyIntake
 package import KeyPeers
 package import KeyPublishing
 package import KeyReceiving

@@ -1,5 +1,6 @@
 internal import BundleTrust
 internal import ExposureKeys
+internal import Federation
 internal import GatewayServer
 internal import KeyIntake
 internal import KeyNormalization

@@ -64,7 +64,7 @@ extension GatewayReader {
       }
     }
     section.section("countries") { section in
-      for layout in LayoutCatalog.layoutsOfCountries {
+      for layout in LayoutCatalog.all.filter({ $0.namesCountries }).map({ $0.name }) {
         section.section(layout) { settings.countries[layout] = countries($0) }
       }
     }

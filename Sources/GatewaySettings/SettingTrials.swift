@@ -1,3 +1,4 @@
+package import Federation
 package import GatewayServer
 package import KeyPeers
 
@@ -10,13 +11,13 @@ package struct SettingTrials {
   package var way: (SourceSettings) -> [SettingMisfit]
   package var server: (ServerSettings) -> [SettingMisfit]
   /// What the section `federation` says about TLS and callbacks.
-  package var federation: (ServerSettings) -> [SettingMisfit]
+  package var federation: (ServerSettings, FederationCallbackSettings?) -> [SettingMisfit]
 
   package init(
     options: @escaping (SourceSettings) -> [String] = { _ in [] },
     way: @escaping (SourceSettings) -> [SettingMisfit] = { _ in [] },
     server: @escaping (ServerSettings) -> [SettingMisfit] = { _ in [] },
-    federation: @escaping (ServerSettings) -> [SettingMisfit] = { _ in [] }
+    federation: @escaping (ServerSettings, FederationCallbackSettings?) -> [SettingMisfit] = { _, _ in [] }
   ) {
     self.options = options
     self.way = way

@@ -30,7 +30,7 @@ struct Counter {
     var query: [QueryParameter: String] = [:]
     for pair in parts.count > 1 ? parts[1].split(separator: "&") : [] {
       let sides = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-      guard let parameter = QueryParameter(rawValue: String(sides[0])) else { continue }
+      guard let parameter = QueryParameter(named: String(sides[0])) else { continue }
       query[parameter] = sides.count > 1 ? String(sides[1]) : ""
     }
     let path = parts.isEmpty ? [] : parts[0].split(separator: "/").map(String.init)

@@ -1,41 +1,47 @@
-/// Why a claim was not admitted. The raw value is the stable code for programs.
-package enum AdmissionReason: String, Hashable, Sendable, CaseIterable {
-  case keyDataUniform = "key-data-uniform"
-  case riskEncodingUnreadable = "risk-encoding-unreadable"
-  case rollingStartAbsent = "rolling-start-absent"
-  case rollingStartTooEarly = "rolling-start-too-early"
-  case rollingStartInFuture = "rolling-start-in-future"
-  case keyTooOld = "key-too-old"
-  case keyTooYoung = "key-too-young"
-  case rollingStartNotMidnight = "rolling-start-not-midnight"
-  case rollingPeriodAbsent = "rolling-period-absent"
-  case rollingPeriodZero = "rolling-period-zero"
-  case rollingPeriodOutOfRange = "rolling-period-out-of-range"
-  case riskOutOfRange = "risk-out-of-range"
-  case reportTypeUnrecognized = "report-type-unrecognized"
-  case reportTypeNotAccepted = "report-type-not-accepted"
-  case daysSinceOnsetUndefined = "days-since-onset-undefined"
-  case originUnknown = "origin-unknown"
-  case originNotAllowed = "origin-not-allowed"
-  /// The policy names it among those that are taken from nobody.
-  case originExcluded = "origin-excluded"
-  /// More regions than one claim may name.
-  case tooManyRegions = "too-many-regions"
-  case regionsUnknown = "regions-unknown"
-  case regionsNotAllowed = "regions-not-allowed"
-  case ownKeyReturned = "own-key-returned"
-  /// A number that the rules admit, but for which a ``Statement`` has no room. No rule's: admission itself says so.
-  case notRepresentable = "not-representable"
-  /// Held for an operator, not rejected.
-  case flood
-  /// More than the policy takes of an origin a day: held for an operator.
-  case tooManyKeysADay = "too-many-keys-a-day"
-  /// Another origin was the first to name the key data, under another rolling start: held for an operator. No rule's: who
-  /// records the claims says so.
-  case otherRollingStart = "other-rolling-start"
+/// Why a claim was not admitted: a stable code for programs, and words for people. The rule that gives a reason declares it
+/// beside itself.
+package struct AdmissionReason: Hashable, Sendable, RawRepresentable, CaseIterable {
+  /// The code.
+  package let rawValue: String
+  /// What was found and what is allowed; the number that broke the rule comes with a space before it, or is empty.
+  private let words: @Sendable (_ number: String) -> String
+
+  init(_ code: String, _ words: @escaping @Sendable (_ number: String) -> String) {
+    (rawValue, self.words) = (code, words)
+  }
+
+  package init?(rawValue: String) {
+    guard let known = Self.byCode[rawValue] else { return nil }
+    self = known
+  }
+
+  /// For people: what was found and what is allowed.
+  ///
+  /// - Parameter value: what broke the rule, where it is a number.
+  package func detail(_ value: Int32?) -> String { words(value.map { " \($0)" } ?? "") }
+
+  /// Those of the rules in their order, then ``ofNoRule``.
+  package static let allCases =
+    AdmissionRules.standard.all.flatMap { $0.rejects + $0.holds } + ofNoRule
+  private static let byCode = [String: Self](uniqueKeysWithValues: allCases.map { ($0.rawValue, $0) })
+
+  /// Admission itself and the recording of claims give these.
+  package static let ofNoRule: [Self] = [.notRepresentable, .otherRollingStart, .documentRefused]
+
+  /// A number that the rules admit, but for which a ``Statement`` has no room.
+  package static let notRepresentable = Self("not-representable") { "a number that no claim can state:\($0)" }
+  /// Another origin was the first to name the key data, under another rolling start: held for an operator.
+  package static let otherRollingStart = Self("other-rolling-start") { _ in
+    "another origin named the key data first, under another rolling start"
+  }
   /// The document is refused as a whole, and this was read before its fault: it counts for how long the key is held, and
-  /// for nothing else. No rule's: who records the claims says so.
-  case documentRefused = "document-refused"
+  /// for nothing else.
+  package static let documentRefused = Self("document-refused") { _ in
+    "its document is refused; it counts for how long the key is held"
+  }
+
+  package static func == (left: Self, right: Self) -> Bool { left.rawValue == right.rawValue }
+  package func hash(into hasher: inout Hasher) { hasher.combine(rawValue) }
 }
 
 /// A named leniency: a value that was read as another one. Every use is counted.

@@ -4,6 +4,8 @@ internal import KeyStorage
 
 extension PeerProtocol {
   package static let efgs = PeerProtocol(EFGSPeer.description)
+  /// Of a download batch.
+  package static let efgsBatchBytes = 64 << 20
 }
 
 /// The download protocol of the EU Federation Gateway Service (and of the Swiss gateway): batches in a chain, each
@@ -82,7 +84,6 @@ struct EFGSPeer: PeerSync {
   /// Requests in one run; the next run goes on where this one stopped.
   static let requestLimit = 1000
   /// A batch has at most 5,000 keys, but a key may name any number of countries.
-  static let batchByteLimit = 64 << 20
   static let tagLimit = 256
   /// An entry has two certificates and a signature, and each upload of a batch has one.
   static let auditByteLimit = 40 << 20
@@ -120,7 +121,7 @@ struct EFGSPeer: PeerSync {
     asksWhoSigned = settings.trust.kind == .origins
     ownOrigins = Set(settings.ownOrigins.map { $0.uppercased() })
     accept = "application/\(settings.options["format"] ?? "protobuf"); version=1.0"
-    byteLimit = min(Self.batchByteLimit, settings.documentByteLimit)
+    byteLimit = min(PeerProtocol.efgsBatchBytes, settings.documentByteLimit)
     let today = now.day
     self.today = today
     firstDay = Day(daysSince1970: today.daysSince1970 - (settings.number("days") ?? Self.keptDays))

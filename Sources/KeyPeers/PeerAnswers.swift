@@ -40,9 +40,9 @@ extension PeerAnswer {
 }
 
 /// The small JSON texts of peers, and of cursors.
-enum PeerJSON {
+package enum PeerJSON {
   /// `nil` for anything that is not this value.
-  static func value<Value: Decodable>(_ type: Value.Type, in body: some Collection<UInt8>) -> Value? {
+  package static func value<Value: Decodable>(_ type: Value.Type, in body: some Collection<UInt8>) -> Value? {
     try? JSONDecoder().decode(type, from: Data(body))
   }
 
@@ -56,7 +56,7 @@ enum PeerJSON {
   }
 
   /// Whether a text has so many members and elements at most, as far as its marks tell: before a reader makes objects of it.
-  static func hasValues(atMost limit: Int, in body: [UInt8]) -> Bool {
+  package static func hasValues(atMost limit: Int, in body: [UInt8]) -> Bool {
     var (count, isInString, isEscaped) = (0, false, false)
     for byte in body {
       if isInString {
@@ -99,7 +99,7 @@ func peerText(_ text: String) -> String {
 
 /// A peer's own words without what may be key data, which it could repeat to get it into a log: runs of just so many characters as
 /// sixteen bytes have in hexadecimal and in base64. Digests are longer and stay.
-func withoutKeyData(_ text: String) -> String {
+package func withoutKeyData(_ text: String) -> String {
   func masked(_ text: String, length: Int, _ isDigit: (UInt8) -> Bool) -> String {
     var result: [UInt8] = []
     var run: [UInt8] = []
@@ -133,9 +133,9 @@ func decimalNumber(_ text: some StringProtocol) -> Int64? {
 }
 
 /// Addresses under that of a source.
-enum PeerAddress {
+package enum PeerAddress {
   /// The address with the path behind it, and one slash between them.
-  static func join(_ base: String, _ path: some StringProtocol) -> String {
+  package static func join(_ base: String, _ path: some StringProtocol) -> String {
     var front = Substring(base)
     while front.utf8.last == UInt8(ascii: "/") { front.removeLast() }
     return "\(front)/\(path.drop { $0 == "/" })"

@@ -1,7 +1,7 @@
-internal import ExposureKeys
+package import ExposureKeys
 internal import KeyIntake
-internal import KeyNormalization
-internal import KeyStorage
+package import KeyNormalization
+package import KeyStorage
 
 /// What a series would publish of everything that is in the store: its new keys, the changes that devices accept of those
 /// that it has released, and what becomes of all the others.
@@ -477,7 +477,7 @@ private struct Claimants {
 
 extension ClaimSet {
   /// Whether it has a claim about the key; for small sets.
-  func isAbout(_ key: TemporaryExposureKey) -> Bool {
+  package func isAbout(_ key: TemporaryExposureKey) -> Bool {
     statedClaims.contains { $0.subject.key == key }
   }
 }
@@ -563,12 +563,12 @@ extension RegionSelection {
 }
 
 /// The kill switches that are thrown.
-struct PauseSet: Sendable {
-  private(set) var sources: Set<String> = []
-  private(set) var origins: Set<String> = []
+package struct PauseSet: Sendable {
+  package private(set) var sources: Set<String> = []
+  package private(set) var origins: Set<String> = []
 
   /// - Parameter rehearsals: sources whose claims stand still as if they were paused.
-  init(_ pauses: [Pause], rehearsing rehearsals: Set<String> = []) {
+  package init(_ pauses: [Pause], rehearsing rehearsals: Set<String> = []) {
     sources = rehearsals
     for pause in pauses {
       switch pause.subject {
@@ -579,14 +579,14 @@ struct PauseSet: Sendable {
   }
 
   /// Those of an earlier round.
-  init(sources: [String], origins: [String]) {
+  package init(sources: [String], origins: [String]) {
     self.sources = Set(sources)
     self.origins = Set(origins)
   }
 
-  var isEmpty: Bool { sources.isEmpty && origins.isEmpty }
+  package var isEmpty: Bool { sources.isEmpty && origins.isEmpty }
 
-  func covers(_ claim: StatedClaim) -> Bool {
+  package func covers(_ claim: StatedClaim) -> Bool {
     sources.contains(claim.source.name) || claim.origin.map(origins.contains) ?? false
   }
 }

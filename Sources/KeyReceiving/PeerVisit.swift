@@ -597,11 +597,6 @@ extension DocumentFacts {
   }
 }
 
-extension Instant {
-  func adding(seconds: Int64) -> Instant { Instant(secondsSince1970: secondsSince1970 + seconds) }
-  func adding(days: Int64) -> Instant { adding(seconds: days * 86_400) }
-}
-
 extension FolderTransport {
   /// What cannot be moved is refused again at the next pull, by its record.
   package func putAside(_ document: String, because reason: String) { _ = try? setAside(document, reason: reason) }

@@ -2,69 +2,68 @@ import ExposureKeys
 import KeyNormalization
 
 extension ReadingPolicy {
+  /// Reads what the admission rules declare; a section is opened at its first setting.
   mutating func read(_ section: Section) {
-    section.section("key-data") { $0.read("uniform") { set(&uniformKeyData, $0.option()) } }
-    section.section("rolling-start") { section in
-      section.read("earliest") { setting in
-        guard let text = setting.text() else { return }
-        set(&earliestRollingStart, Day(text) ?? setting.fault("\"\(text.prefix(60))\", allowed a date: 2020-01-01"))
+    var left = ReadingSetting.all[...]
+    while let first = left.first {
+      let (outer, name) = first.names
+      guard let outer else {
+        section.read(name) { put(first, $0) }
+        left = left.dropFirst()
+        continue
       }
-      section.read("future-tolerance") { set(&futureTolerance, $0.number()) }
-      section.read("latest") { setting in
-        set(&futureLimit, setting.option())
-        if futureLimit != .byClock, section.states("future-tolerance") {
-          setting.add("\(futureLimit.rawValue), with which future-tolerance has no effect; leave out one of the two")
+      section.section(outer) { inner in
+        for setting in left where setting.names.section == outer {
+          inner.read(setting.names.setting) { stated in
+            put(setting, stated)
+            if setting.path == "rolling-start.latest", futureLimit != .byClock, inner.states("future-tolerance") {
+              stated.add("\(futureLimit.rawValue), with which future-tolerance has no effect; leave out one of the two")
+            }
+          }
         }
       }
-      section.read("of-day") { set(&startOfDay, $0.option()) }
+      left = left.filter { $0.names.section != outer }[...]
     }
-    section.read("maximum-age-days") { maximumAge = $0.isWord("none") ? nil : $0.number() ?? maximumAge }
-    section.read("minimum-age-minutes") {
-      minimumAgeMinutes = $0.isWord("none") ? nil : $0.number() ?? minimumAgeMinutes
-    }
-    section.section("rolling-period") { section in
-      section.read("absent") { set(&absentRollingPeriod, $0.option()) }
-      section.read("zero") { set(&zeroRollingPeriod, $0.option()) }
-      section.read("short") { set(&shortRollingPeriod, $0.option()) }
-    }
-    section.section("risk") { section in
-      section.read("encoding") { set(&riskEncoding, $0.option()) }
-      section.read("out-of-range") { set(&riskOutOfRange, $0.option()) }
-      section.read("without-onset") { riskByAge = $0.isWord("as-sent") ? nil : $0.riskByAge() ?? riskByAge }
-    }
-    section.section("onset") { section in
-      section.read("codes") { set(&onsetCodes, $0.option()) }
-      section.read("undefined") { set(&undefinedOnset, $0.option()) }
-      section.read("highest-code") { highestOnsetCode = $0.isWord("none") ? nil : $0.number() ?? highestOnsetCode }
-    }
-    section.section("report-types") { section in
-      section.read("accepted") { setting in
-        set(&reportTypes, setting.list().map { Set($0.compactMap { $0.reportType() }) })
+  }
+
+  private mutating func put(_ setting: ReadingSetting, _ stated: Setting) {
+    if let value = stated.value(of: setting.form) { setting.put(value, &self) }
+  }
+}
+
+extension ReadingSetting {
+  /// The section around it, and its name there.
+  fileprivate var names: (section: String?, setting: String) {
+    guard let dot = path.firstIndex(of: ".") else { return (nil, path) }
+    return (String(path[..<dot]), String(path[path.index(after: dot)...]))
+  }
+}
+
+extension Setting {
+  /// `nil` adds a fault.
+  fileprivate func value(of form: ReadingSetting.Form) -> ReadingSetting.Value? {
+    switch form {
+    case .number(_, let word?) where isWord(word), .codes(let word?) where isWord(word),
+      .riskByAge(let word) where isWord(word):
+      return .word(word)
+    case .words(let allowed):
+      guard let text = word, allowed.contains(text) else {
+        return fault("\(shown), allowed \(allowed.joined(separator: ", "))")
       }
-      section.read("unrecognized") { set(&unrecognizedReportType, $0.option()) }
-    }
-    section.read("speaks-for") { setting in
-      if setting.isWord("any") {
-        speaksFor = .any
-      } else if let list = setting.list() {
-        speaksFor = .only(Set(list.compactMap { $0.text()?.uppercased() }))
+      return .word(text)
+    case .number(let allowed, _):
+      guard let number = number(Int64.self) else { return nil }
+      guard allowed.contains(number) else {
+        return fault("\(number), allowed \(allowed.lowerBound)...\(allowed.upperBound)")
       }
-    }
-    section.read("excluded-origins") { setting in
-      set(&excludedOrigins, setting.list().map { Set($0.compactMap { $0.text()?.uppercased() }) })
-    }
-    section.section("regions") { section in
-      section.read("named") { setting in
-        regions = setting.isWord("any") ? nil : setting.list().map { Set($0.compactMap { $0.text()?.uppercased() }) }
+      return .number(number)
+    case .day:
+      return text().flatMap { text in
+        Day(text).map(ReadingSetting.Value.day) ?? fault("\"\(text.prefix(60))\", allowed a date: 2020-01-01")
       }
-      section.read("declared") { setting in
-        set(&declaredRegions, setting.list().map { Set($0.compactMap { $0.text()?.uppercased() }) })
-      }
-    }
-    section.section("flood") { section in
-      section.read("factor") { floodFactor = $0.isWord("never") ? nil : $0.number() ?? floodFactor }
-      section.read("floor") { floodFloor = $0.isWord("by-population") ? nil : $0.number() ?? floodFloor }
-      section.read("most-a-day") { mostKeysADay = $0.isWord("none") ? nil : $0.number() ?? mostKeysADay }
+    case .codes: return list().map { .codes(Set($0.compactMap { $0.text()?.uppercased() })) }
+    case .reportTypes: return list().map { .reportTypes(Set($0.compactMap { $0.reportType() })) }
+    case .riskByAge: return riskByAge().map(ReadingSetting.Value.riskByAge)
     }
   }
 }

@@ -3,6 +3,7 @@ import GatewayServer
 import GatewayTesting
 import KeyStorage
 import PeerTransport
+import ProgramMetrics
 import Synchronization
 import Testing
 

@@ -1,6 +1,7 @@
 import Foundation
 import FoundationNetworking
 import GatewayTesting
+import ProgramMetrics
 import Testing
 
 /// What a running gateway says at `/metrics` is what `Metrics.md` says that it says.

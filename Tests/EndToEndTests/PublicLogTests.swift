@@ -1,6 +1,7 @@
 import Foundation
 import FoundationNetworking
 import GatewayTesting
+import ProgramMetrics
 import Testing
 import TransparencyLog
 

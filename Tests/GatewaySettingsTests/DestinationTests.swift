@@ -1,3 +1,4 @@
+import Federation
 import Foundation
 import GatewaySettings
 import GatewayTesting

@@ -1,5 +1,6 @@
 import BundleTrust
 import ExposureKeys
+import Federation
 import Foundation
 import GatewayServer
 import GatewayTesting
@@ -142,7 +143,7 @@ import Testing
     #expect(clients.certificatePEM != nil && clients.privateKeyPEM != nil && clients.trustFile == "/etc/k/trust.json")
     #expect(clients.fields.digest == "X-Digest" && clients.fields.subject == "X-Name")
     #expect(clients.fields.certificate == "X-Cert")
-    let callbacks = try #require(plan.server?.federationCallbacks)
+    let callbacks = try #require(plan.federation?.callbacks)
     #expect(callbacks.takesAuthenticationCertificates && callbacks.privateNetworks.count == 2)
     #expect(callbacks.privateNetworks.contains { $0.contains(bytes: [10, 1, 2, 3]) })
   }

@@ -1,4 +1,5 @@
 import BundleTrust
+import Federation
 import GatewayServer
 import GatewayTesting
 import KeyIntake
@@ -7,6 +8,7 @@ import KeyPeers
 import KeyPublishing
 import KeyReceiving
 import KeyStorage
+import ProgramMetrics
 import S3Objects
 
 @testable import GatewaySettings

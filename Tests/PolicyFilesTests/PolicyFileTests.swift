@@ -68,6 +68,25 @@ import Testing
     #expect(contents(of: path) == text, "run the tests once with KEYFERRY_REFRESH=1")
   }
 
+  /// The schema of `reading` is made of the settings that the rules declare. `KEYFERRY_REFRESH=1` writes it anew.
+  @Test func theSchemaOfReadingIsCurrent() throws {
+    let path = "\(packageRoot)/schemas/policy.schema.json"
+    let file = try JSONSerialization.jsonObject(with: Data(contentsOf: URL(filePath: path)))
+    var schema = try #require(file as? [String: Any])
+    var properties = try #require(schema["properties"] as? [String: Any])
+    let current = try JSONSerialization.data(withJSONObject: ReadingSchema.object, options: .sortedKeys)
+    if getenv("KEYFERRY_REFRESH") != nil {
+      properties["reading"] = ReadingSchema.object
+      schema["properties"] = properties
+      let options: JSONSerialization.WritingOptions = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+      try JSONSerialization.data(withJSONObject: schema, options: options).write(to: URL(filePath: path))
+    }
+    let reading = try #require(properties["reading"])
+    #expect(
+      try JSONSerialization.data(withJSONObject: reading, options: .sortedKeys) == current,
+      "run the tests once with KEYFERRY_REFRESH=1")
+  }
+
   @Test func everyFaultIsToldWithItsPlace() {
     let text = """
       name: mine

@@ -1,4 +1,5 @@
 import ExposureKeys
+import Federation
 import Foundation
 import GatewayServer
 import GatewayTesting

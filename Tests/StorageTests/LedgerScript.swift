@@ -185,16 +185,22 @@ extension AdmittedBatch {
 final class RecordingListener: LedgerListener {
   struct Failure: Error {}
 
-  private let heardEvents = Mutex<[(event: LedgerEvent, stamp: EventStamp)]>([])
+  struct Heard {
+    let kind: EventKind
+    let facts: PublicFacts?
+    let stamp: EventStamp
+  }
+
+  private let heardEvents = Mutex<[Heard]>([])
   private let fails = Mutex(false)
 
-  var heard: [(event: LedgerEvent, stamp: EventStamp)] { heardEvents.withLock { $0 } }
+  var heard: [Heard] { heardEvents.withLock { $0 } }
 
   func setFails(_ isFailing: Bool) { fails.withLock { $0 = isFailing } }
 
-  func hear(_ event: LedgerEvent, _ stamp: EventStamp, _ queue: LogQueue) throws {
-    try queue.append(Array("\(stamp.id.rawValue)".utf8), kind: event.kind.rawValue)
+  func hear(_ kind: EventKind, _ facts: PublicFacts?, _ stamp: EventStamp, _ queue: LogQueue) throws {
+    try queue.append(Array("\(stamp.id.rawValue)".utf8), kind: kind.rawValue)
     if fails.withLock({ $0 }) { throw Failure() }
-    heardEvents.withLock { $0.append((event, stamp)) }
+    heardEvents.withLock { $0.append(Heard(kind: kind, facts: facts, stamp: stamp)) }
   }
 }

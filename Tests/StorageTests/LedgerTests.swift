@@ -27,7 +27,7 @@ struct LedgerTests {
         #expect(record.event.kind == step.kind && record.id > last && !record.event.subject.isEmpty)
         #expect((record.event.word == LedgerScript.word) == step.kind.isOfOperator, "\(step.kind)")
         let heard = try #require(listener.heard.last)
-        #expect(heard.event.kind == step.kind)
+        #expect(heard.kind == step.kind)
         #expect(heard.stamp == EventStamp(id: record.id, time: record.event.time))
         let entry = try #require(try await ledger.read { try $0.queuedEntries(limit: .max) }.last)
         #expect(entry.event == record.id && entry.kind == step.kind.rawValue)

@@ -21,7 +21,7 @@ struct SaltTests {
       var marks: [ReceivedMark] = []
       // A store that runs a transaction again is heard twice, and says the same.
       for heard in listener.heard {
-        if case .recorded(_, _, _, let mark) = heard.event, !marks.contains(mark) { marks.append(mark) }
+        if case .received(_, let mark) = heard.facts, !marks.contains(mark) { marks.append(mark) }
       }
       let salts = marks.compactMap(\.salt)
       #expect(salts.count == 3 && Set(salts).count == 3 && salts.allSatisfy { $0.count == 32 })

@@ -26,7 +26,7 @@ struct UploadHourTests {
 
   private static func heard(_ listener: RecordingListener) -> [UploadHour] {
     var hours: [UploadHour] = []
-    for case .uploadsCounted(let counted) in listener.heard.map(\.event) where !counted.allSatisfy(hours.contains) {
+    for case .uploadsCounted(let counted) in listener.heard.map(\.facts) where !counted.allSatisfy(hours.contains) {
       hours += counted
     }
     return hours

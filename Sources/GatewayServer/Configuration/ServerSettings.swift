@@ -1,4 +1,5 @@
 package import BundleTrust
+internal import ProgramMetrics
 
 /// How the gateway serves its publications.
 package struct ServerSettings: Hashable, Sendable {
@@ -43,7 +44,6 @@ package struct ServerSettings: Hashable, Sendable {
   /// How national back ends are known; `nil` where this is no gateway for them.
   package var federationDoor: FederationDoorSettings?
   /// How they are called when there is a new batch; `nil` where nobody is.
-  package var federationCallbacks: FederationCallbackSettings?
 
   package init(host: String = "127.0.0.1", port: Int = 8080) {
     self.host = host

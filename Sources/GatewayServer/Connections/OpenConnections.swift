@@ -1,3 +1,4 @@
+internal import ProgramMetrics
 internal import Synchronization
 
 /// A connection, as far as it matters for who has to go when there are too many.
@@ -79,6 +80,8 @@ final class OpenConnections: Sendable {
     self.most = max(1, most)
     self.mostOfClient = max(1, mostOfClient)
     self.metrics = metrics
+    // What has not happened yet has happened no times.
+    for reason in Reason.allCases { metrics.droppedConnections.increment([reason.rawValue], by: 0) }
   }
 
   var count: Int { table.withLock { $0.all.count } }
@@ -130,7 +133,7 @@ final class OpenConnections: Sendable {
     return all.count
   }
 
-  func countDropped(_ reason: Reason) { metrics.countDroppedConnection(reason.rawValue) }
+  func countDropped(_ reason: Reason) { metrics.droppedConnections.increment([reason.rawValue]) }
 }
 
 /// Connections in no order. Each step takes constant time.

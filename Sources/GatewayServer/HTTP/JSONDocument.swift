@@ -1,8 +1,8 @@
 internal import FoundationEssentials
 
 /// JSON answers: members sorted, so that equal content is equal bytes and keeps its entity tag.
-enum JSONDocument {
-  static func bytes(_ value: some Encodable, inSnakeCase: Bool = false) -> [UInt8] {
+package enum JSONDocument {
+  package static func bytes(_ value: some Encodable, inSnakeCase: Bool = false) -> [UInt8] {
     let encoder = JSONEncoder()
     if inSnakeCase { encoder.keyEncodingStrategy = .convertToSnakeCase }
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]

@@ -95,7 +95,7 @@ struct RequestTarget: Hashable, Sendable {
       else {
         throw Problem(.badRequest, "malformed-query", "a part of the query is not percent-encoded UTF-8")
       }
-      if let parameter = QueryParameter(rawValue: name) { parameters[parameter] = value }
+      if let parameter = QueryParameter(named: name) { parameters[parameter] = value }
     }
     return parameters
   }

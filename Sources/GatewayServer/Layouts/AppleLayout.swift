@@ -23,6 +23,9 @@ internal import KeyPublishing
 package struct AppleLayout: Layout {
   package static let name = "apple"
   package static let title = "Apps from Apple’s sample"
+  package static let summary = "lists of files and pages of keys: Apple's sample app"
+  package static var templates: [String] { Address.allCases.map(\.rawValue) }
+  package static let parameters: [QueryParameter] = [.index, .maximumCount, .startingAt, .unit]
 
   /// The most keys that a page may be asked for.
   package static let maximumPage: Int64 = 10_000
@@ -41,6 +44,10 @@ package struct AppleLayout: Layout {
 
   private static let addresses = AddressTable<Address>()
   private let configuration: ServedConfiguration
+
+  package init(_ settings: LayoutSettings) {
+    self.init(configuration: settings.exposureConfiguration)
+  }
 
   package init(configuration: ServedConfiguration) { self.configuration = configuration }
 
@@ -221,4 +228,11 @@ struct KeyPage: Sendable {
         "it has \(place) released keys, the manifest says \(part.bundle.facts.keys)")
     }
   }
+}
+
+extension QueryParameter {
+  static let index = QueryParameter("index")
+  static let maximumCount = QueryParameter("maximumCount")
+  static let startingAt = QueryParameter("startingAt")
+  static let unit = QueryParameter("unit")
 }

@@ -20,6 +20,9 @@ import KeyPublishing
 package struct CoronaWarnAppLayout: Layout {
   package static let name = "corona-warn-app"
   package static let title = "Corona-Warn-App and its kin"
+  package static let summary = "by day and hour: Corona-Warn-App"
+  package static var templates: [String] { Address.allCases.map(\.rawValue) }
+  package static let namesCountries = true
 
   enum Address: String, AddressTemplates {
     case countries = "/version/v1/diagnosis-keys/country"
@@ -33,6 +36,10 @@ package struct CoronaWarnAppLayout: Layout {
   private let countries: CountrySeries
 
   /// - Parameter countries: country codes to the series of each; where it is empty, series are countries.
+  package init(_ settings: LayoutSettings) {
+    self.init(countries: settings.server.countries[Self.name] ?? [:])
+  }
+
   package init(countries: [String: String] = [:]) { self.countries = CountrySeries(countries) }
 
   package var sharedAddresses: [ConfiguredAddress] { [.init("Countries", "version/v1/diagnosis-keys/country")] }

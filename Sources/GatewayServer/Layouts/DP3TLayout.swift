@@ -26,6 +26,9 @@ import KeyPublishing
 package struct DP3TLayout: Layout {
   package static let name = "dp3t"
   package static let title = "DP-3T apps"
+  package static let summary = "a bundle a day or since a tag, signed answers: DP-3T"
+  package static var templates: [String] { Address.allCases.map(\.rawValue) }
+  package static let parameters: [QueryParameter] = [.lastKeyBundleTag, .publishedafter, .withFederationGateway]
 
   enum Address: String, AddressTemplates {
     case day = "/v1/gaen/exposed/{date}"
@@ -50,6 +53,12 @@ package struct DP3TLayout: Layout {
   ///   - national: the series without federation, and of the first generation; `nil` is the default series.
   ///   - federated: the series with federation; `nil` is the national one.
   ///   - application: what the configuration tells apps.
+  package init(_ settings: LayoutSettings) {
+    self.init(
+      national: settings.server.defaultSeries, federated: settings.server.travelSeries,
+      application: settings.dp3tApplication)
+  }
+
   package init(
     national: String? = nil, federated: String? = nil,
     application: DP3TApplicationSettings = DP3TApplicationSettings()
@@ -300,4 +309,10 @@ package struct DP3TApplicationSettings: Hashable, Sendable, Encodable {
 package struct DP3TConfigurationFault: Error, Hashable, Sendable, CustomStringConvertible {
   package var reason: String
   package var description: String { reason }
+}
+
+extension QueryParameter {
+  static let lastKeyBundleTag = QueryParameter("lastKeyBundleTag")
+  static let publishedafter = QueryParameter("publishedafter")
+  static let withFederationGateway = QueryParameter("withFederationGateway")
 }

@@ -12,6 +12,8 @@ internal import KeyPublishing
 package struct GoogleLayout: Layout {
   package static let name = "google"
   package static let title = "Google apps and Exposure Notifications Express"
+  package static let summary = "index.txt and archives: Google's apps, EN Express"
+  package static var templates: [String] { Address.allCases.map(\.rawValue) }
 
   enum Address: String, AddressTemplates {
     case defaultIndex = "/index.txt"
@@ -28,6 +30,10 @@ package struct GoogleLayout: Layout {
   ///   - roaming: country codes (ISO 3166-1 alpha-2) to the series of each; where it is empty, each series but the
   ///     travel series is a country of its name.
   ///   - travelSeries: the series of the merged keys for travellers.
+  package init(_ settings: LayoutSettings) {
+    self.init(roaming: settings.server.roaming, travelSeries: settings.server.travelSeries)
+  }
+
   package init(roaming: [String: String] = [:], travelSeries: String? = nil) {
     countries = CountrySeries(roaming)
     self.travelSeries = travelSeries

@@ -9,6 +9,9 @@ internal import KeyPublishing
 package struct ImmuniLayout: Layout {
   package static let name = "immuni"
   package static let title = "Immuni"
+  package static let summary = "by number: Immuni"
+  package static var templates: [String] { Address.allCases.map(\.rawValue) }
+  package static let namesCountries = true
 
   enum Address: String, AddressTemplates {
     case index = "/v1/keys/index"
@@ -21,6 +24,10 @@ package struct ImmuniLayout: Layout {
   private let countries: CountrySeries
 
   /// - Parameter countries: country codes to the series of each; where it is empty, series are countries.
+  package init(_ settings: LayoutSettings) {
+    self.init(countries: settings.server.countries[Self.name] ?? [:])
+  }
+
   package init(countries: [String: String] = [:]) { self.countries = CountrySeries(countries) }
 
   package func addresses(of series: String) -> [ConfiguredAddress] {

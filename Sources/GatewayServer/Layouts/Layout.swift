@@ -8,6 +8,17 @@ package protocol Layout: Sendable {
   static var name: String { get }
   /// What it is called among people.
   static var title: String { get }
+  /// One line for people: what its addresses are, and whose apps ask.
+  static var summary: String { get }
+  /// Templates of every address that it answers: `/{series}/index.txt`. Where two fit, the one that comes first.
+  static var templates: [String] { get }
+  /// The parameters of a query that it reads. The server forgets every other one, which clients invent and no answer depends on.
+  static var parameters: [QueryParameter] { get }
+  /// Whether its addresses name a country, so that `server.countries` can have a map for it.
+  static var namesCountries: Bool { get }
+
+  /// - Parameter settings: what the operator wants.
+  init(_ settings: LayoutSettings)
 
   /// What apps are configured with that do not ask for one series.
   var sharedAddresses: [ConfiguredAddress] { get }
@@ -19,6 +30,8 @@ package protocol Layout: Sendable {
 }
 
 extension Layout {
+  package static var parameters: [QueryParameter] { [] }
+  package static var namesCountries: Bool { false }
   package var sharedAddresses: [ConfiguredAddress] { [] }
 }
 
@@ -32,16 +45,17 @@ package struct ConfiguredAddress: Sendable {
   init(_ purpose: String, _ path: String) { (self.purpose, self.path) = (purpose, path) }
 }
 
-/// Every parameter of a query that some layout reads. What is not here cannot be read, and the server forgets it: the rest
-/// of a query is anybody's invention, and changes no response.
-package enum QueryParameter: String, CaseIterable, Sendable {
-  case index
-  case lastKeyBundleTag
-  case maximumCount
-  case publishedafter
-  case startingAt
-  case unit
-  case withFederationGateway
+/// A parameter of a query that a layout reads. Each layout declares its own.
+package struct QueryParameter: Hashable, Sendable {
+  package let name: String
+
+  init(_ name: String) { self.name = name }
+
+  /// - Parameter name: as a client has written it; `nil` where no layout reads such a one.
+  package init?(named name: String) {
+    guard let known = LayoutCatalog.parameters[name] else { return nil }
+    self = known
+  }
 }
 
 /// A GET (or HEAD) request as layouts see it.

@@ -1,26 +1,12 @@
-/// The layouts that a server answers, in the order in which they are asked; ``all`` describes those that there are.
+/// The layouts that a server answers, in the order in which they are asked; ``all`` has those that there are.
 package struct LayoutCatalog: Sendable {
-  package static let all: [LayoutDescription] = [
-    describe(GoogleLayout.self, GoogleLayout.Address.self, "index.txt and archives: Google's apps, EN Express") {
-      GoogleLayout(roaming: $0.server.roaming, travelSeries: $0.server.travelSeries)
-    },
-    describe(AppleLayout.self, AppleLayout.Address.self, "lists of files and pages of keys: Apple's sample app") {
-      AppleLayout(configuration: $0.exposureConfiguration)
-    },
-    describe(DP3TLayout.self, DP3TLayout.Address.self, "a bundle a day or since a tag, signed answers: DP-3T") {
-      DP3TLayout(
-        national: $0.server.defaultSeries, federated: $0.server.travelSeries, application: $0.dp3tApplication)
-    },
-    describe(CoronaWarnAppLayout.self, CoronaWarnAppLayout.Address.self, "by day and hour: Corona-Warn-App") {
-      CoronaWarnAppLayout(countries: $0.server.countries[CoronaWarnAppLayout.name] ?? [:])
-    },
-    describe(ImmuniLayout.self, ImmuniLayout.Address.self, "by number: Immuni") {
-      ImmuniLayout(countries: $0.server.countries[ImmuniLayout.name] ?? [:])
-    },
+  package static let all: [any Layout.Type] = [
+    GoogleLayout.self, AppleLayout.self, DP3TLayout.self, CoronaWarnAppLayout.self, ImmuniLayout.self,
   ]
 
-  /// Layouts whose addresses name a country, so that `server.countries` can have a map for each.
-  package static let layoutsOfCountries = [CoronaWarnAppLayout.name, ImmuniLayout.name]
+  /// Those of all layouts, by their names.
+  static let parameters = Dictionary(
+    all.flatMap { $0.parameters }.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
 
   package let layouts: [any Layout]
 
@@ -33,29 +19,10 @@ package struct LayoutCatalog: Sendable {
 
   /// The layouts that the operator chose.
   package init(_ settings: LayoutSettings) {
-    self.init(Self.all.map { $0.make(settings) }, serving: settings.server.layouts)
+    self.init(Self.all.map { $0.init(settings) }, serving: settings.server.layouts)
   }
 
   package var names: [String] { layouts.map { type(of: $0).name } }
-
-  private static func describe<Made: Layout, Address: AddressTemplates>(
-    _ layout: Made.Type, _ addresses: Address.Type, _ summary: String,
-    _ make: @escaping @Sendable (LayoutSettings) -> Made
-  ) -> LayoutDescription {
-    LayoutDescription(
-      name: layout.name, summary: summary, addresses: addresses.allCases.map(\.rawValue), make: { make($0) })
-  }
-}
-
-/// One layout of the catalogue.
-package struct LayoutDescription: Sendable {
-  /// As the configuration names it.
-  package let name: String
-  /// For people.
-  package let summary: String
-  /// Templates of every address that it answers: `/{series}/index.txt`. Where two fit, the one that comes first.
-  package let addresses: [String]
-  package let make: @Sendable (LayoutSettings) -> any Layout
 }
 
 /// What layouts are made from.

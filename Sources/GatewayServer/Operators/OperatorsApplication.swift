@@ -1,6 +1,7 @@
 package import Hummingbird
 internal import HummingbirdCore
 package import Logging
+package import ProgramMetrics
 internal import ServiceLifecycle
 
 /// What listens at the operators' address. It has connections of its own: however many phones come, it can be asked.

@@ -1,6 +1,8 @@
 internal import HTTPTypes
 internal import Hummingbird
+internal import KeyPublishing
 internal import NIOCore
+internal import ProgramMetrics
 
 /// Answers whoever watches over the gateway: whether it lives, whether it is ready, and its metrics. They follow from more
 /// than what is published, so none of them is stored.
@@ -44,11 +46,25 @@ struct WatchAnswers: Sendable {
   func faults(_ publications: Publications) -> [StandingFault] { serving(publications) + (publishing?.faults ?? []) }
 
   private func exposition(_ publications: Publications) -> Response {
-    metrics.setListedBundles(publications)
+    setListedBundles(of: publications)
     return Response(
       status: .ok,
       headers: [.contentType: "text/plain; version=0.0.4; charset=utf-8", .cacheControl: "no-store"],
       body: ResponseBody(byteBuffer: ByteBuffer(string: metrics.text)))
+  }
+
+  /// Bundles that indexes name now.
+  private func setListedBundles(of publications: Publications) {
+    metrics.listedBundles.replaceAll(
+      publications.series.flatMap { series in
+        [
+          ("increment", series.increments), ("day", series.days), ("since", series.since),
+          ("key-day", series.keyDays), ("edition", series.editions),
+        ].compactMap { kind, bundles in
+          guard kind == "increment" || !bundles.isEmpty else { return nil }
+          return ([series.manifest.series, kind], Double(bundles.count { $0.facts.isListed }))
+        }
+      })
   }
 
   private static func readiness(_ faults: [StandingFault]) -> Response {

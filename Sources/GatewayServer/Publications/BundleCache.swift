@@ -3,6 +3,7 @@ internal import ExposureKeys
 internal import KeyFormats
 internal import KeyPublishing
 internal import NIOCore
+internal import ProgramMetrics
 internal import Synchronization
 
 /// Bytes that are served, with their SHA-256 in lower-case hexadecimal.
@@ -128,10 +129,10 @@ final class BundleCache: Sendable {
     _ key: Key, load: @escaping @Sendable () async throws -> ServedContent
   ) async throws -> ServedContent {
     if let hit = state.withLock({ $0.entries.value(for: key) }) {
-      metrics.countCacheHit()
+      metrics.cacheLookups.increment(["hit"])
       return hit
     }
-    metrics.countCacheMiss()
+    metrics.cacheLookups.increment(["miss"])
     let task = state.withLock { state in
       if let running = state.loads[key] { return running }
       let task = Task { try await load() }

@@ -3,6 +3,7 @@ internal import HTTPTypes
 internal import Hummingbird
 internal import KeyIntake
 internal import NIOCore
+internal import ProgramMetrics
 
 /// One kind of upload: who may send it, how it is read, and what its client is told. It stands in a file of its own with its
 /// ``UploadDoorDescription``; ``UploadDoors`` does the rest around it: limits, chaff, recording, metrics and log.

@@ -4,6 +4,7 @@ internal import Hummingbird
 internal import KeyFormats
 internal import Logging
 internal import NIOCore
+internal import ProgramMetrics
 internal import Tracing
 
 /// Where regions without a server of their own take in the keys of their patients. All doors are closed unless configured.
@@ -199,7 +200,7 @@ extension UploadDoors {
     }
 
     private func tooMany(_ wait: Double) -> Problem {
-      metrics.countRateLimited()
+      metrics.rateLimited.increment()
       return Problem(.tooManyRequests, "too-many-requests", "too many uploads from this address")
         .with(.retryAfter, String(max(1, Int(wait.rounded(.up))))).closingConnection()
     }

@@ -124,12 +124,12 @@ package struct PolicyFault: Error, Hashable, Sendable, CustomStringConvertible {
 extension ReadingPolicy {
   var faults: [PolicyFault] {
     var faults = FaultList(prefix: "reading")
-    faults.check(futureTolerance, in: Self.futureToleranceAllowed, "rolling-start.future-tolerance")
-    if let floodFactor { faults.check(floodFactor, in: Self.floodFactorAllowed, "flood.factor") }
-    if let floodFloor { faults.check(floodFloor, in: 0...1_000_000_000, "flood.floor") }
-    if let mostKeysADay { faults.check(mostKeysADay, in: 1...1_000_000_000, "flood.most-a-day") }
-    if let maximumAge { faults.check(maximumAge, in: Self.maximumAgeAllowed, "maximum-age-days") }
-    if let minimumAgeMinutes { faults.check(minimumAgeMinutes, in: Self.minimumAgeAllowed, "minimum-age-minutes") }
+    for setting in ReadingSetting.all {
+      guard case .number(let allowed, _) = setting.form, case .number(let number)? = setting.value(self) else {
+        continue
+      }
+      faults.check(number, in: allowed, setting.path)
+    }
     if reportTypes.isEmpty { faults.add("report-types.accepted", "empty: no key would be admitted") }
     var spoken: Set<String> = []
     if case .only(let origins) = speaksFor {
@@ -147,9 +147,6 @@ extension ReadingPolicy {
       faults.check(riskByAge.days, in: RiskByAge.daysAllowed, "risk.without-onset.days")
       faults.check(riskByAge.level, in: RiskPolicy.allowed, "risk.without-onset.level")
       faults.check(riskByAge.olderLevel, in: RiskPolicy.allowed, "risk.without-onset.older")
-    }
-    if let highestOnsetCode {
-      faults.check(highestOnsetCode, in: Self.highestOnsetCodeAllowed, "onset.highest-code")
     }
     if riskEncoding == .coronaWarnApp, !reportTypes.contains(.unknown) {
       faults.add(

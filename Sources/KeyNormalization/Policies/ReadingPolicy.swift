@@ -154,11 +154,8 @@ package struct ReadingPolicy: Hashable, Sendable {
   /// The default policy.
   package init() {}
 
-  package static let futureToleranceAllowed: ClosedRange<Int32> = 0...288
-  package static let maximumAgeAllowed = 0...3650
-  package static let minimumAgeAllowed = 0...20_160
-  package static let highestOnsetCodeAllowed =
-    DaysSinceOnset.range.upperBound...DaysSinceOnset.federationCodes.upperBound
+  static let highestOnsetCodeAllowed =
+    Int64(DaysSinceOnset.range.upperBound)...Int64(DaysSinceOnset.federationCodes.upperBound)
 
   /// Whether a source may speak for an origin; both names are in capitals. A source has no name where its keys that name
   /// none lose their origin.
@@ -197,5 +194,4 @@ package struct ReadingPolicy: Hashable, Sendable {
     let earliest = max(0, earliestRollingStart.firstInterval.rawValue)
     return earliest...max(earliest, latest)
   }
-  package static let floodFactorAllowed = 2...1000
 }

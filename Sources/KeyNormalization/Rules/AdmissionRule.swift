@@ -2,11 +2,35 @@ import ExposureKeys
 
 /// One condition that a claim meets to be admitted. Pure: it may read the claim leniently and say so, and it returns a
 /// verdict; the caller counts.
+///
+/// A rule owns everything that is particular to it: the reasons that it gives, with their words, and the settings that it
+/// obeys. Policy files, their schema, the rules page and the messages derive from the list of rules.
 package struct AdmissionRule: Sendable {
   package let documentation: RuleDocumentation
+  /// Why it rejects a claim.
+  package let rejects: [AdmissionReason]
+  /// Why it holds a claim for the operator.
+  package let holds: [AdmissionReason]
+  /// What a policy file may set.
+  package let settings: [ReadingSetting]
   /// What a policy sets it to, for the rule table.
   let value: @Sendable (ReadingPolicy) -> String
   let apply: Question
+
+  /// - Parameter allows: the values that it reads as others.
+  init(
+    documentation: RuleDocumentation, allows: [Allowance] = [], rejects: [AdmissionReason] = [],
+    holds: [AdmissionReason] = [], settings: [ReadingSetting] = [],
+    value: @escaping @Sendable (ReadingPolicy) -> String, apply: Question
+  ) {
+    var documentation = documentation
+    documentation.outcome = [
+      ("allow", allows.map(\.code)), ("reject", rejects.map(\.rawValue)),
+      ("hold for an operator", holds.map(\.rawValue)),
+    ].filter { !$0.1.isEmpty }.map { "\($0): \($1.joined(separator: ", "))" }.joined(separator: "; ")
+    (self.documentation, self.rejects, self.holds, self.settings) = (documentation, rejects, holds, settings)
+    (self.value, self.apply) = (value, apply)
+  }
 
   /// What a rule is asked about. Each kind is given what it may look at and no more, so a rule that looks at something
   /// else does not compile.
@@ -32,7 +56,7 @@ package struct RuleDocumentation: Hashable, Sendable {
   /// Where that is defined or was observed.
   package let source: String
   /// What happens to a key that breaks it.
-  package let outcome: String
+  package internal(set) var outcome = ""
 }
 
 /// What an admission rule says.

@@ -1,5 +1,11 @@
 import ExposureKeys
 
+extension AdmissionReason {
+  package static let daysSinceOnsetUndefined = AdmissionReason("days-since-onset-undefined") {
+    "days since onset\($0) have no meaning by the policy"
+  }
+}
+
 extension AdmissionRule {
   static let daysSinceOnset = AdmissionRule(
     documentation: RuleDocumentation(
@@ -10,8 +16,16 @@ extension AdmissionRule {
       why:
         "The federation packs exact days, spans, unknown onset, no symptoms and unknown status into one number. Back "
         + "ends that clamped it or took it modulo 100 turned people without symptoms into days since onset.",
-      source: "Federation interoperability specification; Google key server, publish validation",
-      outcome: "allow: onset-not-provided, onset-undefined; reject: days-since-onset-undefined"),
+      source: "Federation interoperability specification; Google key server, publish validation"),
+    allows: [.onsetNotProvided, .onsetUndefined],
+    rejects: [.daysSinceOnsetUndefined],
+    settings: [
+      .words("onset.codes", \.onsetCodes, "Which numbers have a meaning."),
+      .words("onset.undefined", \.undefinedOnset, "A number without a meaning."),
+      .number(
+        "onset.highest-code", \.highestOnsetCode, in: ReadingPolicy.highestOnsetCodeAllowed, or: "none",
+        "A higher number is rejected, whatever it means."),
+    ],
     value: {
       "codes: \($0.onsetCodes.rawValue)" + ($0.highestOnsetCode.map { " up to \($0)" } ?? "")
         + "; undefined: \($0.undefinedOnset.rawValue)"

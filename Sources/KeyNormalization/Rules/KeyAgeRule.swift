@@ -1,5 +1,10 @@
 import ExposureKeys
 
+extension AdmissionReason {
+  package static let keyTooOld = AdmissionReason("key-too-old") { "rolling start\($0) is too long ago" }
+  package static let keyTooYoung = AdmissionReason("key-too-young") { _ in "the key is in use, or was not long ago" }
+}
+
 extension AdmissionRule {
   static let keyAge = AdmissionRule(
     documentation: RuleDocumentation(
@@ -9,8 +14,15 @@ extension AdmissionRule {
         "What nobody can have met any more helps no app. A door for uploads always has such a limit; a peer's documents "
         + "are read however old they are, unless the policy says otherwise. Some back ends want no key that is still in use; "
         + "here it is held otherwise.",
-      source: "Google key server, publish validation: 15 days",
-      outcome: "reject: key-too-old, key-too-young"),
+      source: "Google key server, publish validation: 15 days"),
+    rejects: [.keyTooOld, .keyTooYoung],
+    settings: [
+      .number(
+        "maximum-age-days", \.maximumAge, in: 0...3650, or: "none", "Days after its expiry that a key is taken."),
+      .number(
+        "minimum-age-minutes", \.minimumAgeMinutes, in: 0...20_160, or: "none",
+        "Minutes after its expiry before which a key is rejected."),
+    ],
     value: { policy in
       let least = policy.minimumAgeMinutes.map { "at least \($0) minutes" }
       let most = policy.maximumAge.map { "at most \($0) days" }

@@ -10,8 +10,20 @@ extension AdmissionRule {
       why:
         "Back ends that rate keys by the distance to the onset have to rate the others as well, and only their age is "
         + "left. It counts to the day on which the document came, so that no delay in publishing makes a level lower.",
-      source: "Norway's and Denmark's back ends",
-      outcome: "allow: risk-by-age"),
+      source: "Norway's and Denmark's back ends"),
+    allows: [.riskByAge],
+    settings: [
+      ReadingSetting(
+        path: "risk.without-onset",
+        meaning:
+          "The level of keys without an exact onset: as sent, or by their age on the day on which the document came.",
+        form: .riskByAge(or: "as-sent")
+      ) {
+        $0.riskByAge.map(ReadingSetting.Value.riskByAge) ?? .word("as-sent")
+      } put: { value, policy in
+        if case .riskByAge(let levels) = value { policy.riskByAge = levels } else { policy.riskByAge = nil }
+      }
+    ],
     value: { policy in
       policy.riskByAge.map { "\($0.level) up to \($0.days) days after the start, then \($0.olderLevel)" } ?? "never"
     },

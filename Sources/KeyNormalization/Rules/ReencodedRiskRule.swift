@@ -1,5 +1,11 @@
 import ExposureKeys
 
+extension AdmissionReason {
+  package static let riskEncodingUnreadable = AdmissionReason("risk-encoding-unreadable") {
+    "report type and days since onset\($0) encode no risk level as the policy's encoding does"
+  }
+}
+
 extension AdmissionRule {
   static let reencodedRisk = AdmissionRule(
     documentation: RuleDocumentation(
@@ -8,8 +14,12 @@ extension AdmissionRule {
         + "and both count as not given.",
       why: "In a bundle of the Corona-Warn-App these two fields mean neither report type nor onset. "
         + "A key that states one of them alone, or other numbers, is not in this encoding and cannot be read.",
-      source: "Corona-Warn-App server, transmission risk encoding",
-      outcome: "allow: reencoded-risk; reject: risk-encoding-unreadable"),
+      source: "Corona-Warn-App server, transmission risk encoding"),
+    allows: [.reencodedRisk],
+    rejects: [.riskEncodingUnreadable],
+    settings: [
+      .words("risk.encoding", \.riskEncoding, "How the source spells risk levels.")
+    ],
     value: { "risk encoding: \($0.riskEncoding.rawValue)" },
     apply: .toStatements { reading, context in
       guard context.policy.riskEncoding == .coronaWarnApp else { return .admit }

@@ -1,5 +1,14 @@
 package import ExposureKeys
 
+extension AdmissionReason {
+  package static let reportTypeUnrecognized = AdmissionReason("report-type-unrecognized") {
+    "report type\($0), allowed \(ReportType.numbers)"
+  }
+  package static let reportTypeNotAccepted = AdmissionReason("report-type-not-accepted") {
+    "report type\($0) is not accepted by the policy"
+  }
+}
+
 extension AdmissionRule {
   static let reportType = AdmissionRule(
     documentation: RuleDocumentation(
@@ -7,8 +16,20 @@ extension AdmissionRule {
       rule: "The report type is one that the source may send. An absent one counts as unknown.",
       why: "Many back ends accept confirmed tests alone. Recursive reports match on no device. A number without a "
         + "meaning is never read as a report type.",
-      source: "Export schema, report types; national back ends",
-      outcome: "allow: report-type-unrecognized; reject: report-type-unrecognized, report-type-not-accepted"),
+      source: "Export schema, report types; national back ends"),
+    allows: [.reportTypeUnrecognized],
+    rejects: [.reportTypeUnrecognized, .reportTypeNotAccepted],
+    settings: [
+      ReadingSetting(
+        path: "report-types.accepted",
+        meaning: "The report types that are admitted; unknown stands for an absent one too.", form: .reportTypes
+      ) {
+        .reportTypes($0.reportTypes)
+      } put: { value, policy in
+        if case .reportTypes(let types) = value { policy.reportTypes = types }
+      },
+      .words("report-types.unrecognized", \.unrecognizedReportType, "A number that is no report type."),
+    ],
     value: { policy in
       let accepted = ReportType.allCases.filter(policy.reportTypes.contains).map(\.code).joined(separator: ", ")
       return "\(accepted); unrecognized: \(policy.unrecognizedReportType.rawValue)"

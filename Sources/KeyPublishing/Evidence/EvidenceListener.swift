@@ -15,7 +15,7 @@ package struct EvidenceListener: LedgerListener {
   /// - Parameter program: name and version of what publishes.
   package init(program: String) { self.program = program }
 
-  package func hear(_ event: LedgerEvent, _ stamp: EventStamp, _ queue: LogQueue) throws {
+  package func hear(_: EventKind, _ facts: PublicFacts?, _ stamp: EventStamp, _ queue: LogQueue) throws {
     func say(_ kind: LogEntry.Kind, _ members: [String: LogEntry.Value]) throws {
       var members = members
       if members["at"] == nil { members["at"] = .number(Int(stamp.time.secondsSince1970)) }
@@ -29,8 +29,8 @@ package struct EvidenceListener: LedgerListener {
       members["keys"] = keys.map { .number($0) }
       try say(kind, members)
     }
-    switch event {
-    case .recorded(_, let facts, cursor: _, let mark), .federated(_, let facts, let mark):
+    switch facts {
+    case .received(let facts, let mark):
       guard let salt = mark.salt else { return }
       let time = stamp.time.secondsSince1970
       try say(
@@ -53,26 +53,14 @@ package struct EvidenceListener: LedgerListener {
       }
     case .recalled(let request, let effect, let word):
       try say(.recalled, "origin \(request.origin)", word, keys: effect.claims)
-    case .heldDiscarded(_, let count, let word):
+    case .heldDiscarded(let count, let word):
       try say(.recalled, "held keys of a document are not admitted", word, keys: count)
-    case .discarded(_, let word): try say(.recalled, "a refused document is given up", word)
-    case .reread(_, let source, let word): try say(.revised, "documents of source \(source) are read again", word)
+    case .discarded(let word): try say(.recalled, "a refused document is given up", word)
+    case .reread(let source, let word): try say(.revised, "documents of source \(source) are read again", word)
     case .clockAccepted(let word): try say(.clockAccepted, nil, word)
     // Neither the digest, which is one of a key, nor the reason, which may be about a person.
-    case .erased(digest: _, _, let word): try say(.erased, nil, OperatorWord(by: word.by), keys: 1)
-    // Bundles are told of when they are staged; the others change nothing that is published or kept.
-    // A document is told of once, when it is recorded as a whole.
-    case .recordedPiece: break
-    case .discovered, .fetching, .interrupted, .unchanged, .changedUnderItsName, .quarantined, .givenUp, .postponed,
-      .attempted, .cursorMoved, .paddingPlanned, .published, .unlisted, .removed, .indexRestored, .mirrored, .batched,
-      .callbackSet, .callbackRemoved, .callbackAttempted, .callbackSuspended, .callbackResumed, .pushStaged,
-      .pushSettled, .pushAttempted, .pushRetryAsked, .pushRepeatAsked, .heldReleased, .retryAsked, .limitRaised,
-      .paused,
-      .resumed,
-      .begun, .replicaDrained, .replicaReturned, .clockSeen, .expired, .logged:
-      break
-    // The keys of single persons: nothing is said at once, and of an hour no number.
-    case .uploaded: break
+    case .erased(let word): try say(.erased, nil, OperatorWord(by: word.by), keys: 1)
+    // Of the keys of single persons nothing is said at once, and of an hour no number.
     case .uploadsCounted(let hours):
       for hour in hours {
         try say(
@@ -82,6 +70,7 @@ package struct EvidenceListener: LedgerListener {
             "commitment": .text(Commitment.uploads(hour)),
           ])
       }
+    case nil: break
     }
   }
 

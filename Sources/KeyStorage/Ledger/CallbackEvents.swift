@@ -28,7 +28,7 @@ extension Ledger {
       }
       subscriptions.put(subscription)
       try page.change(subscriptions)
-      try page.enter(.callbackSet(subscription), about: subscription.name)
+      try page.enter(.callbackSet, about: subscription.name)
     }
   }
 
@@ -41,7 +41,7 @@ extension Ledger {
       guard let subscription = subscriptions.subscription(id, of: country) else { return false }
       subscriptions.remove(id, of: country)
       try page.change(subscriptions)
-      try page.enter(.callbackRemoved(subscription), about: subscription.name)
+      try page.enter(.callbackRemoved, about: subscription.name)
       return true
     }
   }
@@ -62,7 +62,7 @@ extension Ledger {
       subscriptions.put(subscription)
       try page.change(subscriptions)
       try page.enter(
-        subscription.suspended == nil ? .callbackAttempted(subscription, attempt) : .callbackSuspended(subscription),
+        subscription.suspended == nil ? .callbackAttempted : .callbackSuspended,
         about: "\(subscription.name): \(attempt.tag)")
       return subscription
     }
@@ -81,7 +81,7 @@ extension Ledger {
       subscription.restart()
       subscriptions.put(subscription)
       try page.change(subscriptions)
-      try page.enter(.callbackResumed(subscription, word), about: subscription.name, by: word)
+      try page.enter(.callbackResumed, about: subscription.name, by: word)
       return true
     }
   }

@@ -189,120 +189,17 @@ package struct EventRecord: Hashable, Sendable {
   }
 }
 
-/// What happened, with what listeners may want to know about it. Never key data.
-package enum LedgerEvent: Hashable, Sendable {
-  case discovered([DocumentID], source: String)
-  case fetching([DocumentID])
-  case interrupted([DocumentID], source: String)
-  case recorded(DocumentID, DocumentFacts, cursor: CursorMove?, ReceivedMark)
-  case recordedPiece(DocumentID, new: Int)
-  case unchanged(DocumentID, DocumentFacts, cursor: CursorMove?)
-  case changedUnderItsName(DocumentID, putAside: DocumentID?)
-  case quarantined(DocumentID, DocumentFault, cursor: CursorMove?)
-  case givenUp(DocumentID, DocumentFault, cursor: CursorMove?)
-  case postponed([DocumentID])
-  case attempted(SourceAttempt, source: String)
-  case cursorMoved(CursorMove)
-  case uploaded([UploadRecord])
-  case federated(FederationUpload, DocumentFacts, ReceivedMark)
-
-  case paddingPlanned(series: [String])
+/// What listeners hear of an event beside its kind. An event that the public log does not speak of has none. Never key data.
+package enum PublicFacts: Hashable, Sendable {
+  case received(DocumentFacts, ReceivedMark)
   case staged([BundleRecord], series: String, StagingCause)
-  case published([BundleID])
-  case unlisted([BundleID])
-  case removed([BundleID])
-  case indexRestored(series: String)
-  case mirrored(String, listed: Int, unlisted: Int)
-  case batched(FederationBatch, uploads: Int, keys: Int)
-
-  case callbackSet(CallbackSubscription)
-  case callbackRemoved(CallbackSubscription)
-  case callbackAttempted(CallbackSubscription, CallbackAttempt)
-  case callbackSuspended(CallbackSubscription)
-  case callbackResumed(CallbackSubscription, OperatorWord)
-
-  case pushStaged(PushRecord)
-  /// How many of its keys the destination has now.
-  case pushSettled(PushID, PushState, stored: Int)
-  case pushAttempted(PushAttempt, destination: String)
-  case pushRetryAsked(String, keys: Int, OperatorWord)
-  case pushRepeatAsked(String, keys: Int, OperatorWord)
-
-  case heldReleased(DocumentID, new: Int, OperatorWord)
-  case heldDiscarded(DocumentID, count: Int, OperatorWord)
-  case discarded(DocumentID, OperatorWord)
-  case retryAsked(DocumentID, OperatorWord)
-  case limitRaised(source: String, keys: Int, OperatorWord)
-  case paused(Pause.Subject, OperatorWord)
-  case resumed(Pause.Subject, OperatorWord)
   case recalled(RecallRequest, RecallPreview, OperatorWord)
+  case heldDiscarded(count: Int, OperatorWord)
+  case discarded(OperatorWord)
+  case reread(source: String, OperatorWord)
   case clockAccepted(OperatorWord)
-  case begun(series: [String], OperatorWord)
-  case replicaDrained(ReplicaName, OperatorWord)
-  case replicaReturned(ReplicaName, OperatorWord)
-  case reread([DocumentID], source: String, OperatorWord)
-  /// The digest is the SHA-256 of the key data, in lower-case hexadecimal.
-  case erased(digest: String, ErasureReceipt, OperatorWord)
-
-  case clockSeen
+  case erased(OperatorWord)
   case uploadsCounted([UploadHour])
-  case expired(ExpiryReceipt)
-  case logged([QueuedEntryID])
-
-  package var kind: EventKind {
-    switch self {
-    case .discovered: .discovered
-    case .fetching: .fetching
-    case .interrupted: .interrupted
-    case .recorded: .recorded
-    case .recordedPiece: .recordedPiece
-    case .unchanged: .unchanged
-    case .changedUnderItsName: .changedUnderItsName
-    case .quarantined: .quarantined
-    case .givenUp: .givenUp
-    case .postponed: .postponed
-    case .attempted: .attempted
-    case .cursorMoved: .cursorMoved
-    case .uploaded: .uploaded
-    case .federated: .federated
-    case .paddingPlanned: .paddingPlanned
-    case .staged: .staged
-    case .published: .published
-    case .unlisted: .unlisted
-    case .removed: .removed
-    case .indexRestored: .indexRestored
-    case .mirrored: .mirrored
-    case .batched: .batched
-    case .callbackSet: .callbackSet
-    case .callbackRemoved: .callbackRemoved
-    case .callbackAttempted: .callbackAttempted
-    case .callbackSuspended: .callbackSuspended
-    case .callbackResumed: .callbackResumed
-    case .pushStaged: .pushStaged
-    case .pushSettled: .pushSettled
-    case .pushAttempted: .pushAttempted
-    case .pushRetryAsked: .pushRetryAsked
-    case .pushRepeatAsked: .pushRepeatAsked
-    case .heldReleased: .heldReleased
-    case .heldDiscarded: .heldDiscarded
-    case .discarded: .discarded
-    case .retryAsked: .retryAsked
-    case .limitRaised: .limitRaised
-    case .paused: .paused
-    case .resumed: .resumed
-    case .recalled: .recalled
-    case .clockAccepted: .clockAccepted
-    case .begun: .begun
-    case .replicaDrained: .replicaDrained
-    case .replicaReturned: .replicaReturned
-    case .clockSeen: .clockSeen
-    case .uploadsCounted: .uploadsCounted
-    case .reread: .reread
-    case .erased: .erased
-    case .expired: .expired
-    case .logged: .logged
-    }
-  }
 }
 
 /// What a log needs to know of a document that came in.

@@ -31,7 +31,7 @@ extension Ledger {
       try transaction.complete(document, facts, at: now)
       if let evidence { try transaction.keep(evidence.bytes, of: document, until: evidence.end) }
       let recorded = try transaction.add(upload, as: document, at: now)
-      try page.close(stamp, .federated(recorded, facts, try page.receivedMark(of: document, salt)))
+      try page.close(stamp, .federated, .received(facts, try page.receivedMark(of: document, salt)))
       return .recorded(recorded, facts)
     }
   }
@@ -64,7 +64,7 @@ extension Ledger {
       let stamp = try page.open(.batched, about: "\(uploads.count) uploads of \(keys) keys")
       let end = Day(daysSince1970: day.daysSince1970 + Int64(clamping: days) + 1).start
       let batch = try transaction.addFederationBatch(of: uploads, on: day, until: end, at: now)
-      try page.close(stamp, .batched(batch, uploads: uploads.count, keys: keys))
+      try page.close(stamp, .batched)
       return batch
     }
   }

@@ -109,14 +109,16 @@ struct LedgerPage {
   }
 
   /// Everything that belongs to the event has happened.
-  func close(_ stamp: EventStamp, _ event: LedgerEvent) throws {
+  func close(_ stamp: EventStamp, _ kind: EventKind, _ facts: PublicFacts? = nil) throws {
     let queue = LogQueue(transaction, event: stamp.id)
-    for listener in listeners { try listener.hear(event, stamp, queue) }
+    for listener in listeners { try listener.hear(kind, facts, stamp, queue) }
   }
 
   /// Writes down what happened, where nothing refers to its number.
-  func enter(_ event: LedgerEvent, about subject: String, by word: OperatorWord? = nil) throws {
-    try close(try open(event.kind, about: subject, by: word), event)
+  func enter(
+    _ kind: EventKind, about subject: String, by word: OperatorWord? = nil, saying facts: PublicFacts? = nil
+  ) throws {
+    try close(try open(kind, about: subject, by: word), kind, facts)
   }
 
   /// A document by its source and name, for people.

@@ -5,9 +5,10 @@ internal import ExposureKeys
 /// What a listener throws undoes the whole transaction. It may hear the same event again with the same or another number,
 /// since a transaction may be run again, so all that it does is to queue entries.
 package protocol LedgerListener: Sendable {
-  /// Hears an event after everything that belongs to it was written. A `switch` over the event has no `default`, so that
-  /// a new event makes the compiler ask what to do with it.
-  func hear(_ event: LedgerEvent, _ stamp: EventStamp, _ queue: LogQueue) throws
+  /// Hears an event after everything that belongs to it was written.
+  ///
+  /// - Parameter facts: `nil` where the public log does not speak of such an event.
+  func hear(_ kind: EventKind, _ facts: PublicFacts?, _ stamp: EventStamp, _ queue: LogQueue) throws
 }
 
 /// Where a listener puts what a transparency log is to have. The log numbers entries when it takes them, so that no

@@ -13,7 +13,7 @@ extension Ledger {
     try await transact(.paused, at: now) { page in
       let pause = Pause(subject.normalized, since: now, reason: word.reason, by: word.by)
       try page.transaction.pause(pause)
-      try page.enter(.paused(pause.subject, word), about: name ?? pause.subject.text, by: word)
+      try page.enter(.paused, about: name ?? pause.subject.text, by: word)
     }
   }
 
@@ -25,7 +25,7 @@ extension Ledger {
   ) async throws -> Bool {
     try await transact(.resumed, at: now) { page in
       guard try page.transaction.resume(subject) else { return false }
-      try page.enter(.resumed(subject.normalized, word), about: name ?? subject.normalized.text, by: word)
+      try page.enter(.resumed, about: name ?? subject.normalized.text, by: word)
       return true
     }
   }
@@ -38,7 +38,7 @@ extension Ledger {
       let stamp = try page.open(.recalled, about: request.text, by: word)
       let effect = try page.transaction.recall(request, in: stamp, by: word)
       try page.transaction.withdrawFederationUploads(.recalled(request), because: .recalled)
-      try page.close(stamp, .recalled(request, effect, word))
+      try page.close(stamp, .recalled, .recalled(request, effect, word))
       return effect
     }
   }
@@ -55,7 +55,7 @@ extension Ledger {
       let stamp = try page.open(.reread, about: Pause.Subject.source(source).text, by: word)
       let replacer = DocumentReplacer(page.transaction, stamp)
       let result = try read(page.transaction, replacer)
-      try page.close(stamp, .reread(replacer.documents, source: source, word))
+      try page.close(stamp, .reread, .reread(source: source, word))
       return result
     }
   }
@@ -75,7 +75,7 @@ extension Ledger {
         var erasures = try page.transaction.erasures()
         erasures.note(digest, contents: receipt.contents, at: now)
         try page.change([NoteChange(.erasures, try encoded(erasures))])
-        try page.enter(.erased(digest: digest, receipt, word), about: "key with SHA-256 \(digest)", by: word)
+        try page.enter(.erased, about: "key with SHA-256 \(digest)", by: word, saying: .erased(word))
       }
       return receipt
     }
@@ -88,7 +88,7 @@ extension Ledger {
     try await transact(.heldReleased, at: now) { page in
       let stamp = try page.open(.heldReleased, about: try page.subject(document), by: word)
       let receipt = try page.transaction.releaseHeld(of: document, in: stamp)
-      try page.close(stamp, .heldReleased(document, new: receipt.new, word))
+      try page.close(stamp, .heldReleased)
       return receipt
     }
   }
@@ -103,7 +103,8 @@ extension Ledger {
       if FederationHolds.keepBack(holds) {
         try page.transaction.withdrawFederationUploads(.document(document), because: .discarded)
       }
-      try page.enter(.heldDiscarded(document, count: count, word), about: try page.subject(document), by: word)
+      try page.enter(
+        .heldDiscarded, about: try page.subject(document), by: word, saying: .heldDiscarded(count: count, word))
       return count
     }
   }
@@ -114,7 +115,7 @@ extension Ledger {
       guard let record = try page.transaction.document(document) else { throw StorageFault.noDocument(document) }
       try page.transaction.move(document, to: .givenUp, fault: record.fault, nextAttempt: nil, at: now)
       try page.transaction.forgetRefused(of: document)
-      try page.enter(.discarded(document, word), about: try page.subject(document), by: word)
+      try page.enter(.discarded, about: try page.subject(document), by: word, saying: .discarded(word))
     }
   }
 
@@ -128,7 +129,7 @@ extension Ledger {
         fault = DocumentFault(code: .retryAsked, reason: "\(reason); an operator asked for another attempt")
       }
       try page.transaction.move(document, to: .quarantined, fault: fault, nextAttempt: now, at: now)
-      try page.enter(.retryAsked(document, word), about: try page.subject(document), by: word)
+      try page.enter(.retryAsked, about: try page.subject(document), by: word)
     }
   }
 
@@ -149,8 +150,7 @@ extension Ledger {
       }
       record.raised = .init(on: now.day, to: keys)
       try page.change([NoteChange(.volumes(source: source), try encoded(record))])
-      try page.enter(
-        .limitRaised(source: source, keys: keys, word), about: "source \(source), to \(keys) keys", by: word)
+      try page.enter(.limitRaised, about: "source \(source), to \(keys) keys", by: word)
     }
   }
 
@@ -158,7 +158,7 @@ extension Ledger {
   package func clockAccepted(_ clock: ClockWord, by word: OperatorWord, at now: Instant) async throws {
     try await transact(.clockAccepted, at: now) { page in
       try page.change([NoteChange(.clockWord, try encoded(clock))])
-      try page.enter(.clockAccepted(word), about: "the clock", by: word)
+      try page.enter(.clockAccepted, about: "the clock", by: word, saying: .clockAccepted(word))
     }
   }
 
@@ -168,8 +168,7 @@ extension Ledger {
     try await transact(.begun, at: now) { page in
       let beginning = StoreBeginning(beside: series, since: now, by: word)
       try page.change([NoteChange(.begun, try encoded(beginning))])
-      try page.enter(
-        .begun(series: series, word), about: "the store, beside \(series.joined(separator: ", "))", by: word)
+      try page.enter(.begun, about: "the store, beside \(series.joined(separator: ", "))", by: word)
     }
   }
 
@@ -185,9 +184,7 @@ extension Ledger {
       }
       beginning.waits = false
       try page.change([NoteChange(.begun, try encoded(beginning))])
-      try page.enter(
-        .begun(series: beginning.series, word), about: "\(beginning.series.joined(separator: ", ")), to be published",
-        by: word)
+      try page.enter(.begun, about: "\(beginning.series.joined(separator: ", ")), to be published", by: word)
       return beginning
     }
   }
@@ -201,7 +198,7 @@ extension Ledger {
       guard !drained.contains(where: { $0.name == replica }) else { return false }
       drained.append(DrainedReplica(replica, since: now, by: word))
       try page.change([NoteChange(.drainedReplicas, try encoded(drained.sorted { $0.name < $1.name }))])
-      try page.enter(.replicaDrained(replica, word), about: "replica \(replica)", by: word)
+      try page.enter(.replicaDrained, about: "replica \(replica)", by: word)
       return true
     }
   }
@@ -215,7 +212,7 @@ extension Ledger {
       let left = drained.filter { $0.name != replica }
       guard left.count < drained.count else { return false }
       try page.change([NoteChange(.drainedReplicas, left.isEmpty ? nil : try encoded(left))])
-      try page.enter(.replicaReturned(replica, word), about: "replica \(replica)", by: word)
+      try page.enter(.replicaReturned, about: "replica \(replica)", by: word)
       return true
     }
   }
@@ -274,7 +271,7 @@ extension Ledger {
         let room =
           receipt.crowdedOut > 0
           ? "; bytes of \(receipt.crowdedOut) documents that retention.evidence-bytes leaves no room for" : ""
-        try page.enter(.expired(receipt), about: "\(ExpiryWords.start)\(keysExpiredBefore)\(room)")
+        try page.enter(.expired, about: "\(ExpiryWords.start)\(keysExpiredBefore)\(room)")
       }
       return receipt
     }
@@ -290,7 +287,7 @@ extension Ledger {
     try await transact(.logged, at: now) { page in
       try page.transaction.dequeue(entries)
       if let log { try page.change([NoteChange(.logSize(name: log.name), Array("\(log.size)".utf8))]) }
-      try page.enter(.logged(entries), about: "\(entries.count) entries")
+      try page.enter(.logged, about: "\(entries.count) entries")
     }
   }
 }

@@ -46,7 +46,7 @@ extension Ledger {
       let (plan, notes) = try plan(page.transaction)
       if !notes.isEmpty {
         try page.change(notes)
-        try page.enter(.paddingPlanned(series: series), about: series.joined(separator: ", "))
+        try page.enter(.paddingPlanned, about: series.joined(separator: ", "))
       }
       return plan
     }
@@ -100,10 +100,10 @@ extension Ledger {
       if let recipe, !records.isEmpty { try transaction.keep(recipe, of: records.map(\.id), stagedIn: stamp) }
       try transaction.lookAgain(at: again)
       if let floor = try sweeping(transaction) { try transaction.sweepAgenda(to: floor) }
-      try page.close(stamp, .staged(records, series: series, cause))
+      try page.close(stamp, .staged, .staged(records, series: series, cause))
       if !old.isEmpty {
         for bundle in old { try transaction.move(bundle, to: .expired, at: now) }
-        try page.enter(.unlisted(old), about: series)
+        try page.enter(.unlisted, about: series)
       }
       return records
     }
@@ -135,31 +135,32 @@ extension Ledger {
       for record in records + gone { try transaction.move(record.id, to: .published, at: now) }
       for record in gone { try transaction.move(record.id, to: .expired, at: now) }
       try page.change(notes)
-      try page.enter(.staged(records + gone, series: series, .adopted), about: "\(series), from its folder")
-      try page.enter(.published((records + gone).map(\.id)), about: series)
-      if !gone.isEmpty { try page.enter(.unlisted(gone.map(\.id)), about: series) }
+      try page.enter(
+        .staged, about: "\(series), from its folder", saying: .staged(records + gone, series: series, .adopted))
+      try page.enter(.published, about: series)
+      if !gone.isEmpty { try page.enter(.unlisted, about: series) }
     }
   }
 
   /// Staged bundles are there and an index names them.
   package func published(_ bundles: [BundleID], by series: String, at now: Instant) async throws {
-    try await move(bundles, to: .published, .published(bundles), by: series, at: now)
+    try await move(bundles, to: .published, as: .published, by: series, at: now)
   }
 
   /// Bundles are in no index any more.
   package func unlisted(_ bundles: [BundleID], by series: String, at time: SoundTime) async throws {
-    try await move(bundles, to: .expired, .unlisted(bundles), by: series, at: time.instant)
+    try await move(bundles, to: .expired, as: .unlisted, by: series, at: time.instant)
   }
 
   /// The files of bundles that no index names are gone.
   package func removed(_ bundles: [BundleID], by series: String, at time: SoundTime) async throws {
-    try await move(bundles, to: .removed, .removed(bundles), by: series, at: time.instant)
+    try await move(bundles, to: .removed, as: .removed, by: series, at: time.instant)
   }
 
   /// An index in the folder was not what was written there, and was written anew.
   package func indexRestored(of series: String, at now: Instant) async throws {
     try await transact(.indexRestored, at: now) { page in
-      try page.enter(.indexRestored(series: series), about: series)
+      try page.enter(.indexRestored, about: series)
     }
   }
 
@@ -173,17 +174,17 @@ extension Ledger {
   ) async throws {
     try await transact(.mirrored, at: now) { page in
       try page.transaction.setNote(note, named: StoredNote.mirror(mirror).name)
-      try page.enter(.mirrored(mirror, listed: listed, unlisted: unlisted), about: mirror)
+      try page.enter(.mirrored, about: mirror)
     }
   }
 
   private func move(
-    _ bundles: [BundleID], to state: BundleState, _ event: LedgerEvent, by series: String, at now: Instant
+    _ bundles: [BundleID], to state: BundleState, as kind: EventKind, by series: String, at now: Instant
   ) async throws {
     if bundles.isEmpty { return }
-    try await transact(event.kind, at: now) { page in
+    try await transact(kind, at: now) { page in
       for bundle in bundles { try page.transaction.move(bundle, to: state, at: now) }
-      try page.enter(event, about: series)
+      try page.enter(kind, about: series)
     }
   }
 }

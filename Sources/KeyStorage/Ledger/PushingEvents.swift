@@ -27,7 +27,7 @@ extension Ledger {
         return key
       }
       try page.transaction.note(batched, to: push.destination)
-      try page.enter(.pushStaged(record), about: "\(push.destination)/\(push.tag)")
+      try page.enter(.pushStaged, about: "\(push.destination)/\(push.tag)")
       return record
     }
   }
@@ -37,9 +37,7 @@ extension Ledger {
     try await transact(.pushSettled, at: now) { page in
       try page.transaction.move(push.id, to: settlement.state, at: now)
       try page.transaction.note(settlement.keys, to: push.push.destination)
-      try page.enter(
-        .pushSettled(push.id, settlement.state, stored: settlement.keys.count { $0.state == .stored }),
-        about: "\(push.push.destination)/\(push.push.tag)")
+      try page.enter(.pushSettled, about: "\(push.push.destination)/\(push.push.tag)")
     }
   }
 
@@ -49,7 +47,7 @@ extension Ledger {
   package func pushRetryAsked(_ destination: String, by word: OperatorWord, at now: Instant) async throws -> Int {
     try await transact(.pushRetryAsked, at: now) { page in
       let count = try page.makePending(.refused, at: destination, now)
-      try page.enter(.pushRetryAsked(destination, keys: count, word), about: destination, by: word)
+      try page.enter(.pushRetryAsked, about: destination, by: word)
       return count
     }
   }
@@ -61,7 +59,7 @@ extension Ledger {
   package func pushRepeatAsked(_ destination: String, by word: OperatorWord, at now: Instant) async throws -> Int {
     try await transact(.pushRepeatAsked, at: now) { page in
       let count = try page.makePending(.stored, at: destination, now)
-      try page.enter(.pushRepeatAsked(destination, keys: count, word), about: destination, by: word)
+      try page.enter(.pushRepeatAsked, about: destination, by: word)
       return count
     }
   }
@@ -70,7 +68,7 @@ extension Ledger {
   package func pushAttempted(_ attempt: PushAttempt, destination: String, at now: Instant) async throws {
     try await transact(.pushAttempted, at: now) { page in
       try page.change([NoteChange(.push(destination: destination), try encoded(attempt))])
-      try page.enter(.pushAttempted(attempt, destination: destination), about: destination)
+      try page.enter(.pushAttempted, about: destination)
     }
   }
 }

@@ -135,7 +135,7 @@ extension Ledger {
     try await transact(.discovered, at: now) { page in
       let documents = try page.transaction.add(documents: names, of: source, at: now)
       if !documents.new.isEmpty {
-        try page.enter(.discovered(documents.new, source: source), about: source)
+        try page.enter(.discovered, about: source)
       }
       return documents.all
     }
@@ -148,7 +148,7 @@ extension Ledger {
       for document in documents {
         try page.transaction.move(document, to: .fetching, fault: nil, nextAttempt: nil, at: now)
       }
-      try page.enter(.fetching(documents), about: try page.subject(documents))
+      try page.enter(.fetching, about: try page.subject(documents))
     }
   }
 
@@ -160,7 +160,7 @@ extension Ledger {
       for document in documents {
         try page.transaction.move(document, to: .discovered, fault: nil, nextAttempt: nil, at: now)
       }
-      try page.enter(.interrupted(documents, source: source), about: source)
+      try page.enter(.interrupted, about: source)
     }
   }
 
@@ -171,7 +171,7 @@ extension Ledger {
       for document in documents {
         try page.transaction.move(document, to: .discovered, fault: nil, nextAttempt: nil, at: now)
       }
-      try page.enter(.postponed(documents), about: try page.subject(documents))
+      try page.enter(.postponed, about: try page.subject(documents))
     }
   }
 
@@ -192,7 +192,7 @@ extension Ledger {
       if let evidence { try page.transaction.keep(evidence.bytes, of: document, until: evidence.end) }
       try page.move(cursor)
       let mark = try page.receivedMark(of: document, salt)
-      try page.close(stamp, .recorded(document, facts, cursor: cursor, mark))
+      try page.close(stamp, .recorded, .received(facts, mark))
       return facts
     }
   }
@@ -220,7 +220,7 @@ extension Ledger {
       let stamp = try page.open(.recordedPiece, about: try page.subject(document))
       try page.transaction.note(exceededBy: batch, of: document, at: now)
       let receipt = try page.transaction.record(batch, of: document, in: stamp)
-      try page.close(stamp, .recordedPiece(document, new: receipt.new))
+      try page.close(stamp, .recordedPiece)
       return (batch, receipt)
     }
   }
@@ -245,7 +245,7 @@ extension Ledger {
       if let evidence { try page.transaction.keep(evidence.bytes, of: document, until: evidence.end) }
       try page.move(cursor)
       let mark = try page.receivedMark(of: document, salt)
-      try page.close(stamp, .recorded(document, facts, cursor: cursor, mark))
+      try page.close(stamp, .recorded, .received(facts, mark))
       return facts
     }
   }
@@ -257,7 +257,7 @@ extension Ledger {
     try await transact(.unchanged, at: now) { page in
       try page.transaction.complete(document, facts, at: now)
       try page.move(cursor)
-      try page.enter(.unchanged(document, facts, cursor: cursor), about: try page.subject(document))
+      try page.enter(.unchanged, about: try page.subject(document))
     }
   }
 
@@ -276,11 +276,11 @@ extension Ledger {
       if let facts = record.facts { try transaction.complete(document, facts, at: now) }
       let others = try transaction.add(documents: [name], of: record.source, at: now).all
       guard let other = others.first, other.state == .discovered else {
-        try page.close(stamp, .changedUnderItsName(document, putAside: nil))
+        try page.close(stamp, .changedUnderItsName)
         return false
       }
       try page.refuse(other.id, refusal, as: .quarantined, in: stamp, reading)
-      try page.close(stamp, .changedUnderItsName(document, putAside: other.id))
+      try page.close(stamp, .changedUnderItsName)
       return true
     }
   }
@@ -296,7 +296,7 @@ extension Ledger {
       let stamp = try page.open(.quarantined, about: try page.subject(document))
       try page.refuse(document, refusal, as: .quarantined, in: stamp, reading)
       try page.move(cursor)
-      try page.close(stamp, .quarantined(document, refusal.fault, cursor: cursor))
+      try page.close(stamp, .quarantined)
     }
   }
 
@@ -309,7 +309,7 @@ extension Ledger {
       let stamp = try page.open(.givenUp, about: try page.subject(document))
       try page.refuse(document, refusal, as: .givenUp, in: stamp, reading)
       try page.move(cursor)
-      try page.close(stamp, .givenUp(document, refusal.fault, cursor: cursor))
+      try page.close(stamp, .givenUp)
     }
   }
 
@@ -321,7 +321,7 @@ extension Ledger {
         let note = StoredNote.listing(source: source)
         if try page.transaction.note(note) != listing { try page.transaction.setNote(listing, named: note.name) }
       }
-      try page.enter(.attempted(attempt, source: source), about: source)
+      try page.enter(.attempted, about: source)
     }
   }
 
@@ -329,7 +329,7 @@ extension Ledger {
   package func cursorMoved(_ cursor: CursorMove, at now: Instant) async throws {
     try await transact(.cursorMoved, at: now) { page in
       try page.move(cursor)
-      try page.enter(.cursorMoved(cursor), about: cursor.source)
+      try page.enter(.cursorMoved, about: cursor.source)
     }
   }
 
@@ -430,7 +430,7 @@ extension Ledger {
       for (door, records) in Dictionary(grouping: records, by: \.door) {
         try page.count(records.count, at: door, in: stamp)
       }
-      try page.close(stamp, .uploaded(records))
+      try page.close(stamp, .uploaded)
       return CommittedUploads(outcomes: refusals.map { $0 ?? .recorded }, receipt: receipt, redeemed: redeemed)
     }
   }

@@ -115,7 +115,7 @@ extension Ledger {
         ])
       }
       guard !counted.isEmpty else { return }
-      try page.enter(.uploadsCounted(counted), about: doors.joined(separator: ", "))
+      try page.enter(.uploadsCounted, about: doors.joined(separator: ", "), saying: .uploadsCounted(counted))
     }
   }
 }

@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import BundleTrust
 internal import ExposureKeys
+internal import Federation
 internal import FoundationEssentials
 internal import GatewayDaemon
 internal import GatewayServer

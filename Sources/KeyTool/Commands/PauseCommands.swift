@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import ExposureKeys
+internal import Federation
 internal import GatewaySettings
 internal import KeyPeers
 internal import KeyPublishing

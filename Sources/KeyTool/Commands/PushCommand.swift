@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import Federation
 internal import GatewayDaemon
 internal import GatewaySettings
 internal import KeyIntake

@@ -1,11 +1,13 @@
 internal import ArgumentParser
 internal import ExposureKeys
+internal import Federation
 internal import FoundationEssentials
 internal import GatewayDaemon
 internal import GatewayServer
 internal import GatewaySettings
 internal import KeyIntake
 internal import KeyPublishing
+internal import KeyReceiving
 internal import KeyStorage
 internal import S3Publications
 
@@ -171,9 +173,13 @@ struct GatewayOptions: ParsableArguments {
       uploads: plan.uploads.isEmpty ? nil : kept.map { (plan.uploads, $0) },
       storedIn: kept == nil || plan.database != nil ? nil : plan.stateFolder,
       federation: plan.federation.flatMap { settings in
-        kept.map { FederationCounter(settings, of: plan, ledger: $0, clock: clock.time) }
+        kept.map {
+          FederationCounter(
+            settings, ledger: $0, ownOrigins: plan.ownOrigins, evidenceDays: plan.retention.evidenceDays,
+            clock: clock.time)
+        }
       },
-      callbacks: try settings.federationCallbacks.flatMap { callbacks in
+      callbacks: try plan.federation?.callbacks.flatMap { callbacks in
         try kept.map { try CallbackOffice(callbacks, ledger: $0, version: KeyferryCommand.version, clock: clock.time) }
       },
       answersOperators: plan.operators == nil, publishing: publishing, clock: clock.time

@@ -2,6 +2,7 @@ internal import ArgumentParser
 internal import FoundationEssentials
 internal import GatewayServer
 internal import Logging
+internal import ProgramMetrics
 
 /// How a service writes what happens.
 struct LogOptions: ParsableArguments {

@@ -1,4 +1,5 @@
 internal import ExposureKeys
+internal import Federation
 internal import GatewayDaemon
 internal import KeyConversion
 internal import KeyIntake

@@ -74,7 +74,7 @@ import Testing
       }
       let query = Dictionary(
         request.uri.queryParameters.compactMap { pair in
-          QueryParameter(rawValue: String(pair.key)).map { ($0, String(pair.value)) }
+          QueryParameter(named: String(pair.key)).map { ($0, String(pair.value)) }
         }, uniquingKeysWith: { $1 })
       let layout = AppleLayout(configuration: Array(Self.union.utf8))
       let answer = layout.answer(

@@ -5,13 +5,16 @@ import GatewaySettings
 import GatewayTesting
 import HTTPTypes
 import KeyIntake
+import KeyReceiving
 import KeyStorage
 import Logging
 import PolicyFiles
+import ProgramMetrics
 import ServiceLifecycle
 import Testing
 
 @testable import BundleTrust
+@testable import Federation
 @testable import GatewayDaemon
 @testable import GatewayServer
 
@@ -51,7 +54,7 @@ struct DoorTests {
     _ doorkeeper: CertificateDoorkeeper, _ pairs: [(String, String)], isThroughProxy: Bool = true,
     certificate: [UInt8]? = nil
   ) throws -> String {
-    let caller = FederationCaller(
+    let caller = PartnerCaller(
       fields: try fields(pairs), isThroughProxy: isThroughProxy, certificate: certificate)
     do throws(FederationRefusal) {
       return try doorkeeper.client(caller, at: TestGateway.noon).country
@@ -301,7 +304,7 @@ struct DoorBench: Sendable {
     let counter = FederationCounter(
       FederationGatewaySettings(
         trust: federation.trust, clientCertificates: certificates == .tls ? .tls : .proxy, reading: policy),
-      of: GatewayPlan(stateFolder: ""), ledger: Ledger(MemoryStore())
+      ledger: Ledger(MemoryStore()), ownOrigins: [], evidenceDays: Retention().evidenceDays
     ) { clock.now }
     var settings = ServerSettings(host: "127.0.0.1", port: 0)
     var door = FederationDoorSettings(certificates)
@@ -315,7 +318,8 @@ struct DoorBench: Sendable {
     let metrics = GatewayMetrics()
     let app = try GatewayApplication(
       settings: settings, store: try PublicationFixture().store(), layouts: LayoutCatalog([]),
-      federation: counter.entrance(door, metrics: metrics), metrics: metrics, clock: ServerClock { clock.now },
+      partners: [FederationResponder(counter.entrance(door, metrics: metrics), metrics: metrics)], metrics: metrics,
+      clock: ServerClock { clock.now },
       logger: Logger(label: "test") { _ in SilentHandler() })
     let (ports, bound) = AsyncStream.makeStream(of: (Bool, Int).self)
     let server = ServerService(app) {

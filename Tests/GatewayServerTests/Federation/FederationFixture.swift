@@ -8,12 +8,15 @@ import HummingbirdTesting
 import KeyFormats
 import KeyIntake
 import KeyNormalization
+import KeyReceiving
 import KeyStorage
 import Logging
 import PolicyFiles
+import ProgramMetrics
 import Synchronization
 
 @testable import BundleTrust
+@testable import Federation
 @testable import GatewayDaemon
 @testable import GatewayServer
 
@@ -178,7 +181,7 @@ struct TestGateway: Sendable {
   /// The proxy is believed: the router's connections have no address.
   private struct OpenDoorkeeper: FederationDoorkeeper {
     let base: CertificateDoorkeeper
-    func client(_ caller: FederationCaller, at now: Instant) throws(FederationRefusal) -> FederationClient {
+    func client(_ caller: PartnerCaller, at now: Instant) throws(FederationRefusal) -> FederationClient {
       var caller = caller
       caller.isThroughProxy = true
       return try base.client(caller, at: now)
@@ -199,7 +202,9 @@ struct TestGateway: Sendable {
     change(&settings)
     self.settings = settings
     let clock = clock
-    counter = FederationCounter(settings, of: GatewayPlan(stateFolder: ""), ledger: ledger) { clock.now }
+    counter = FederationCounter(
+      settings, ledger: ledger, ownOrigins: [], evidenceDays: Retention().evidenceDays
+    ) { clock.now }
     var entrance = counter.entrance(
       nil, registrar: try callbacks.map { try $0(ledger) { clock.now } }, metrics: metrics)
     if let desk { entrance.desk = desk }
@@ -207,7 +212,7 @@ struct TestGateway: Sendable {
       base: CertificateDoorkeeper(FederationDoorSettings(.proxy), trust: counter.trust, metrics: metrics))
     app = try GatewayApplication(
       settings: ServerSettings(), store: try PublicationFixture().store(), layouts: LayoutCatalog([]),
-      federation: entrance, metrics: metrics, clock: ServerClock { clock.now },
+      partners: [FederationResponder(entrance, metrics: metrics)], metrics: metrics, clock: ServerClock { clock.now },
       logger: .init(label: "test") { _ in SilentHandler() })
   }
 

@@ -7,10 +7,13 @@ import HummingbirdTesting
 import KeyFormats
 import KeyIntake
 import KeyNormalization
+import KeyReceiving
 import KeyStorage
+import ProgramMetrics
 import Testing
 
 @testable import BundleTrust
+@testable import Federation
 @testable import GatewayDaemon
 @testable import GatewayServer
 
@@ -177,7 +180,8 @@ struct FederationGatewayTests {
     #expect(try await first.upload(sent, tag: "a", of: "DE", signature: signature).code == 201)
     // The same federation, served by another process on the same store.
     let beside = FederationCounter(
-      first.settings, of: plan, ledger: try await ledger(as: .operator)
+      first.settings, ledger: try await ledger(as: .operator), ownOrigins: plan.ownOrigins,
+      evidenceDays: plan.retention.evidenceDays
     ) { TestGateway.noon }
     func delivery(_ batch: NationalBatch, _ tag: String, _ signature: String) throws -> FederationDelivery {
       let row = try first.settings.trust.certificate(
@@ -580,7 +584,7 @@ struct FederationGatewayTests {
       fields[.clientName] = name
       do throws(FederationRefusal) {
         return try doorkeeper.client(
-          FederationCaller(fields: fields, isThroughProxy: isThroughProxy), at: TestGateway.noon
+          PartnerCaller(fields: fields, isThroughProxy: isThroughProxy), at: TestGateway.noon
         ).country
       } catch {
         return error.code
@@ -605,7 +609,7 @@ struct FederationGatewayTests {
     var fields: HTTPFields = [.clientDigest: thumbprint, .clientName: "C=DE"]
     fields.append(HTTPField(name: .clientDigest, value: thumbprint))
     #expect(throws: FederationRefusal.self) {
-      try doorkeeper.client(FederationCaller(fields: fields, isThroughProxy: true), at: TestGateway.noon)
+      try doorkeeper.client(PartnerCaller(fields: fields, isThroughProxy: true), at: TestGateway.noon)
     }
     federation.revoke("DE", .authentication)
     held.value = federation.trust

@@ -56,7 +56,7 @@ import Testing
 
   @Test func namesAreThoseOfTheLayouts() {
     #expect(Self.catalog.names == ["google", "apple", "dp3t", "corona-warn-app", "immuni"])
-    #expect(LayoutCatalog.all.map(\.name) == Self.catalog.names)
+    #expect(LayoutCatalog.all.map { $0.name } == Self.catalog.names)
     var chosen = ServerSettings()
     chosen.layouts = ["immuni", "google"]
     #expect(LayoutCatalog(LayoutSettings(chosen, exposureConfiguration: [])).names == ["google", "immuni"])
@@ -64,7 +64,7 @@ import Testing
 
   @Test func noAddressIsOfTwoLayouts() {
     for description in LayoutCatalog.all {
-      for template in description.addresses {
+      for template in description.templates {
         for address in Self.filled(template, 100) {
           let layouts = Self.answers(to: address).map { type(of: $0.layout).name }
           #expect(layouts == [description.name], "\(address)")
@@ -113,7 +113,7 @@ import Testing
     let document = try Document.read()
     for layout in LayoutCatalog.all {
       let documented = document.paths.filter { $0.value["get"]?.tags == [layout.name] }.map(\.key)
-      #expect(documented.sorted() == layout.addresses.sorted(), "\(layout.name)")
+      #expect(documented.sorted() == layout.templates.sorted(), "\(layout.name)")
     }
     for (path, operations) in document.paths {
       for operation in operations.values {
@@ -133,20 +133,20 @@ import Testing
     let documented = Set(operations.flatMap { $0.parameters ?? [] }.filter { $0.in == "query" }.map(\.name))
     // The configuration of DP-3T is asked for with what it does not depend on.
     #expect(
-      documented.subtracting(["appversion", "buildnr", "osversion"]) == Set(QueryParameter.allCases.map(\.rawValue)))
+      documented.subtracting(["appversion", "buildnr", "osversion"]) == Set(LayoutCatalog.parameters.keys))
   }
 
   @Test func everyAnswerIsDocumented() throws {
     let document = try Document.read()
     for layout in LayoutCatalog.all {
-      for template in layout.addresses {
+      for template in layout.templates {
         let operation = try #require(document.paths[template]?["get"])
         var statuses: Set<Int> = []
         for address in Self.filled(template, 100).union(Self.promising(template)) {
           for query in Self.queries {
             guard let (_, answer) = Self.answers(to: address + query).first else { continue }
             // A filled address may be one that an earlier template of the layout answers.
-            guard Self.isOf(template, address, among: layout.addresses) else { continue }
+            guard Self.isOf(template, address, among: layout.templates) else { continue }
             statuses.insert(answer.status)
             check(answer, operation, "\(address)\(query)")
           }

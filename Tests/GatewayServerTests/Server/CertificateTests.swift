@@ -2,6 +2,7 @@ import BundleTrust
 import ExposureKeys
 import Foundation
 import GatewayTesting
+import ProgramMetrics
 import Testing
 
 @testable import GatewayDaemon

@@ -10,6 +10,7 @@ import KeyStorage
 import Testing
 
 @testable import BundleTrust
+@testable import Federation
 @testable import GatewayDaemon
 @testable import GatewayServer
 

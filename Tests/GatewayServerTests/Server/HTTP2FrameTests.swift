@@ -2,6 +2,7 @@ import Foundation
 import GatewayTesting
 import KeyPublishing
 import Logging
+import ProgramMetrics
 import Testing
 
 @testable import GatewayServer

@@ -3,6 +3,7 @@ import Foundation
 import Testing
 
 @testable import GatewayServer
+@testable import ProgramMetrics
 
 @Suite("What libraries report through swift-metrics")
 struct LibraryMetricsTests {

@@ -11,6 +11,7 @@ import KeyPublishing
 import Logging
 import NIOCore
 import NIOSSL
+import ProgramMetrics
 import ServiceLifecycle
 import Synchronization
 import Testing

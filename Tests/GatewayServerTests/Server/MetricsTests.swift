@@ -1,4 +1,5 @@
 import ExposureKeys
+import ProgramMetrics
 import Testing
 
 @testable import GatewayServer
@@ -49,7 +50,7 @@ struct MetricsTests {
     let metrics = GatewayMetrics()
     await withTaskGroup(of: Void.self) { group in
       for _ in 0..<8 {
-        group.addTask { for _ in 0..<1000 { metrics.countCacheHit() } }
+        group.addTask { for _ in 0..<1000 { metrics.cacheLookups.increment(["hit"]) } }
       }
     }
     #expect(metrics.text.contains("keyferry_bundle_cache_lookups_total{result=\"hit\"} 8000\n"))
@@ -63,15 +64,15 @@ struct MetricsTests {
     metrics.recordPull(
       source: "nl", outcome: "time-out", isSuccess: false, seconds: 30, at: Instant(secondsSince1970: 2000))
     metrics.recordReceivedKeys(source: "nl", new: 5, known: 3, rejected: 1)
-    metrics.recordDocuments(source: "nl", outcome: "recorded", count: 2)
-    metrics.setQuarantined(source: "nl", documents: 1)
-    metrics.setQuarantined(source: "gone", documents: 1)
+    metrics.documents.increment(["nl", "recorded"], by: 2)
+    metrics.quarantined.set(["nl"], to: 1)
+    metrics.quarantined.set(["gone"], to: 1)
     metrics.whenRead {
       $0.setSources(["nl"], lastSuccess: ["nl": now, "gone": now], at: Instant(secondsSince1970: 1060))
     }
     metrics.recordPublication(series: "NL", outcome: "published", isSuccess: true, at: now)
-    metrics.recordBundles(series: "NL", kind: "increment", count: 2)
-    metrics.recordPublishedKeys(series: "NL", outcome: "padding", count: 4)
+    metrics.publishedBundles.increment(["NL", "increment"], by: 2)
+    metrics.publishedKeys.increment(["NL", "padding"], by: 4)
     metrics.setSigningKeys([
       .init(series: "NL", canSign: true, keys: [("204", "v1", now), ("204", "v2", nil)]),
       .init(series: "BE", canSign: true, keys: []),

@@ -2,6 +2,7 @@ import ExposureKeys
 import GatewayTesting
 import Hummingbird
 import HummingbirdTesting
+import ProgramMetrics
 import Testing
 
 @testable import GatewayServer

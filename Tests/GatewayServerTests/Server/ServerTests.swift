@@ -6,6 +6,7 @@ import Hummingbird
 import HummingbirdTesting
 import Logging
 import NIOCore
+import ProgramMetrics
 import Testing
 
 @testable import GatewayServer

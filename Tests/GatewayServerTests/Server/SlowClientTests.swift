@@ -3,6 +3,7 @@ import GatewayTesting
 import KeyPublishing
 import NIOCore
 import NIOHTTP1
+import ProgramMetrics
 import Testing
 
 @testable import GatewayServer

@@ -4,6 +4,7 @@ import GatewayTesting
 import KeyPublishing
 import KeyReceiving
 import KeyStorage
+import ProgramMetrics
 import Testing
 
 @testable import GatewayDaemon

@@ -4,6 +4,7 @@ import GatewayTesting
 import KeyFormats
 import KeyPublishing
 import NIOCore
+import ProgramMetrics
 import Testing
 
 @testable import GatewayServer

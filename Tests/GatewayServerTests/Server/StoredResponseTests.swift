@@ -7,6 +7,7 @@ import HummingbirdTesting
 import KeyPublishing
 import Logging
 import NIOCore
+import ProgramMetrics
 import ServiceLifecycle
 import Synchronization
 import Testing

@@ -9,6 +9,7 @@ import KeyReceiving
 import KeyStorage
 import Logging
 import NIOCore
+import ProgramMetrics
 import Synchronization
 
 @testable import GatewayDaemon
@@ -39,9 +40,18 @@ final class Lines: Sendable {
 
 /// Answers what it is told under `/test/…`.
 struct TestLayout: Layout {
-  static let (name, title) = ("test", "Tests")
+  static let (name, title, summary) = ("test", "Tests", "what tests say")
+  static let templates: [String] = []
   var answers: [String: LayoutAnswer] = [:]
   var make: (@Sendable (LayoutRequest, Publications) -> LayoutAnswer?)?
+
+  init(
+    answers: [String: LayoutAnswer] = [:], make: (@Sendable (LayoutRequest, Publications) -> LayoutAnswer?)? = nil
+  ) {
+    (self.answers, self.make) = (answers, make)
+  }
+
+  init(_ settings: LayoutSettings) {}
 
   func addresses(of series: String) -> [ConfiguredAddress] { [] }
 

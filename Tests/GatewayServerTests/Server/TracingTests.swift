@@ -1,4 +1,5 @@
 import ExposureKeys
+import Federation
 import Foundation
 import GatewaySettings
 import GatewayTesting
@@ -7,6 +8,7 @@ import InMemoryTracing
 import KeyNormalization
 import KeyPublishing
 import KeyStorage
+import ProgramMetrics
 import Testing
 import Tracing
 

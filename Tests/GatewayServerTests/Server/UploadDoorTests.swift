@@ -4,6 +4,7 @@ import GatewayTesting
 import HTTPTypes
 import KeyStorage
 import Logging
+import ProgramMetrics
 import Testing
 
 @testable import GatewayServer

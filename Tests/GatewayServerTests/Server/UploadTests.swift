@@ -11,6 +11,7 @@ import KeyNormalization
 import KeyPublishing
 import KeyReceiving
 import KeyStorage
+import ProgramMetrics
 import Testing
 
 @testable import GatewayServer

@@ -10,6 +10,7 @@ import Logging
 import NIOCore
 import NIOHTTP1
 import NIOSSL
+import ProgramMetrics
 import ServiceLifecycle
 import Testing
 
@@ -293,7 +294,7 @@ private struct RandomRequests {
   private var certain: [RandomRequest]
 
   init(_ fixture: PublicationFixture, _ responder: RetrievalResponder) {
-    templates = LayoutCatalog.all.flatMap(\.addresses)
+    templates = LayoutCatalog.all.flatMap { $0.templates }
     let bundles = responder.store.publications.series.flatMap(\.increments)
     files = bundles.map { "/\($0.facts.path)" } + ["/NL/index.txt", "/NL/manifest.json", "/BE/SHA256SUMS"]
     let names = bundles.map { String($0.fileName.dropLast(4)) }
@@ -348,7 +349,7 @@ private struct RandomRequests {
 
   private mutating func query() -> String {
     let pairs = (0...Int.random(in: 0...2, using: &random)).map { _ in
-      let name = random.pick(QueryParameter.allCases.map(\.rawValue) + ["junk", "a"])
+      let name = random.pick(LayoutCatalog.parameters.keys.sorted() + ["junk", "a"])
       return
         "\(name)=\(random.pick(["0", "1", "2", "5", "1606788000000", "1606802400000", "1606831200000", "x", "true", "archives", ""]))"
     }

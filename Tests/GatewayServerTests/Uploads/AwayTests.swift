@@ -7,6 +7,7 @@ import HummingbirdTesting
 import KeyIntake
 import KeyStorage
 import Logging
+import ProgramMetrics
 import Testing
 
 @testable import GatewayDaemon

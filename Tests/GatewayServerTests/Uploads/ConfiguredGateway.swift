@@ -9,6 +9,7 @@ import KeyPublishing
 import KeyStorage
 import Logging
 import NIOCore
+import ProgramMetrics
 import Synchronization
 import Testing
 

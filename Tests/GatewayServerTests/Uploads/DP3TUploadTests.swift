@@ -4,6 +4,7 @@ import Foundation
 import HTTPTypes
 import HummingbirdTesting
 import KeyFormats
+import ProgramMetrics
 import Testing
 
 @testable import GatewayServer

@@ -5,6 +5,7 @@ import HTTPTypes
 import HummingbirdTesting
 import KeyNormalization
 import KeyStorage
+import ProgramMetrics
 import Testing
 
 @testable import GatewayServer

@@ -10,6 +10,8 @@ import KeyStorage
 import Synchronization
 import Testing
 
+@testable import Federation
+
 @Suite("Destinations: own keys go to a federation gateway, each once")
 struct PushTests {
   @Test("what is due goes, once, in batches of the size that is set", arguments: DestinationSettings.Format.allCases)

@@ -1,5 +1,6 @@
 import BundleTrust
 import ExposureKeys
+import Federation
 import GatewayTesting
 import KeyFormats
 import KeyNormalization
