@@ -181,7 +181,7 @@ let package = Package(
     // How does a peer speak? Pure machines, one file a protocol.
     .target(
       name: "KeyPeers",
-      dependencies: ["KeyStorage", "ExposureKeys", "KeyFormats", "BundleTrust", "KeyNormalization"],
+      dependencies: ["ExposureKeys", "KeyFormats", "BundleTrust", "KeyNormalization"],
       swiftSettings: strict),
 
     // How does anything come in? Conversations with peers, quarantine, what is known of sources.
@@ -336,15 +336,29 @@ let package = Package(
       ],
       swiftSettings: strict),
 
-    // The commands.
+    // The commands that work on files. They can open no store and know no gateway, since neither can be imported here.
+    .target(
+      name: "FileCommands",
+      dependencies: [
+        "Containers", "KeyIntake", "KeyConversion", "KeyInspection", "KeyArchive", "KeyPeers", "PeerTransport",
+        "ExposureKeys", "KeyFormats", "BundleTrust", "KeyNormalization", "PolicyFiles", "SQLiteTables",
+        "TransparencyLog", "WorkThreads", "CPartialFiles", "CBuild",
+        .product(name: "Logging", package: "swift-log", condition: gateway),
+        .product(name: "ArgumentParser", package: "swift-argument-parser", condition: gateway),
+      ],
+      swiftSettings: strict),
+
+    // The commands of the gateway, and the program's list of commands.
     .target(
       name: "KeyTool",
       dependencies: [
-        "Containers", "KeyIntake", "KeyConversion", "KeyInspection", "KeyPeers", "KeyReceiving", "KeyPublishing",
-        "ExposureKeys", "KeyFormats", "BundleTrust", "KeyNormalization", "KeyStorage", "PolicyFiles",
-        "Federation", "GatewaySettings", "GatewayDaemon", "GatewayServer", "SQLiteTables", "TransparencyLog",
-        "PeerTransport",
-        "CPartialFiles", "CBuild", "KeyArchive", "S3Publications", "ProgramMetrics", "WorkThreads",
+        "FileCommands", "Federation", "GatewaySettings", "GatewayDaemon", "GatewayServer", "KeyReceiving",
+        "KeyPublishing",
+        "KeyStorage", "S3Publications", "ProgramMetrics", "Containers", "KeyIntake", "KeyInspection", "KeyArchive",
+        "KeyPeers",
+        "PeerTransport", "ExposureKeys", "KeyFormats", "BundleTrust", "KeyNormalization", "PolicyFiles",
+        "TransparencyLog",
+        "WorkThreads", "CPartialFiles",
         .product(name: "Logging", package: "swift-log", condition: gateway),
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: gateway),
         .product(name: "UnixSignals", package: "swift-service-lifecycle", condition: gateway),
@@ -519,7 +533,8 @@ let package = Package(
     .testTarget(
       name: "CommandTests",
       dependencies: [
-        "keyferry", "recipes", "KeyTool", "Containers", "KeyArchive", "KeyIntake", "KeyConversion", "KeyInspection",
+        "keyferry", "recipes", "KeyTool", "FileCommands", "Containers", "KeyArchive", "KeyIntake", "KeyConversion",
+        "KeyInspection",
         "KeyPeers",
         "KeyReceiving",
         "KeyPublishing", "KeyFormats", "BundleTrust", "ExposureKeys", "GatewayTesting",
@@ -530,7 +545,8 @@ let package = Package(
     .testTarget(
       name: "KeyToolTests",
       dependencies: [
-        "KeyTool", "KeyIntake", "KeyConversion", "KeyInspection", "KeyReceiving", "KeyPublishing", "GatewayTesting",
+        "KeyTool", "FileCommands", "KeyIntake", "KeyConversion", "KeyInspection", "KeyReceiving", "KeyPublishing",
+        "GatewayTesting",
         "ExposureKeys", "KeyFormats", "BundleTrust", "KeyNormalization", "KeyStorage",
       ],
       swiftSettings: strict),

@@ -1,3 +1,5 @@
+internal import ExposureKeys
+
 #if canImport(FoundationEssentials)
   public import FoundationEssentials
 #else
@@ -95,3 +97,5 @@ func quoted(_ text: String) -> String {
   }
   return result + (text.unicodeScalars.dropFirst(limit).isEmpty ? "\"" : "…\"")
 }
+
+extension KeyFault: ProgramFault {}

@@ -3,7 +3,7 @@ package import GatewaySettings
 package import KeyPeers
 package import KeyReceiving
 package import KeyStorage
-package import PeerTransport
+internal import PeerTransport
 internal import Tracing
 
 /// The receiving half of a gateway, put together: the puller, and the way to each peer.

@@ -1,4 +1,5 @@
 internal import BundleTrust
+internal import ExposureKeys
 internal import Glibc
 package import Hummingbird
 internal import HummingbirdCore
@@ -202,7 +203,7 @@ package struct GatewayApplication: Sendable {
 }
 
 /// Why the server cannot begin.
-package struct ServerFault: Error, Hashable, Sendable, CustomStringConvertible {
+package struct ServerFault: ProgramFault, Hashable, Sendable {
   /// Which setting: `TLS certificate`, `response key`.
   package var place: String
   package var reason: String

@@ -98,7 +98,7 @@ package struct GatewayFault: Error, Hashable, Sendable, CustomStringConvertible 
 }
 
 /// Everything that is wrong with a configuration, and likely wrong: at least one error.
-package struct GatewayFaults: Error, Hashable, Sendable, CustomStringConvertible {
+package struct GatewayFaults: ProgramFault, Hashable, Sendable {
   /// By file, in the order of their places.
   package let all: [GatewayFault]
 

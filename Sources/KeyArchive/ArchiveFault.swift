@@ -1,5 +1,7 @@
+internal import ExposureKeys
+
 /// Why an archive cannot be used, or is not what it should be.
-package struct ArchiveFault: Error, Hashable, Sendable, CustomStringConvertible {
+package struct ArchiveFault: ProgramFault, Hashable, Sendable {
   package enum Code: String, Sendable, CaseIterable {
     /// The folder is no archive, or one of another version.
     case notAnArchive = "not-an-archive"

@@ -1,3 +1,5 @@
+internal import ExposureKeys
+
 #if canImport(FoundationEssentials)
   public import FoundationEssentials
 #else
@@ -86,3 +88,5 @@ public struct ReadLimits: Sendable, Hashable {
     self.nesting = nesting
   }
 }
+
+extension FormatError: ProgramFault {}

@@ -1,7 +1,8 @@
+internal import ExposureKeys
 package import KeyFormats
 
 /// Why nobody vouches for a document; nothing of it was admitted or written.
-package enum DocumentRefusal: Error, Sendable, CustomStringConvertible {
+package enum DocumentRefusal: ProgramFault, Sendable {
   /// An export whose signature does not verify under the ring.
   case untrusted(name: String, lines: [String])
   /// A document in a format that has no signatures, while a signature was asked for.
@@ -11,6 +12,9 @@ package enum DocumentRefusal: Error, Sendable, CustomStringConvertible {
   case hostNotProven(name: String)
   /// Each origin should have signed its keys, and it is not proved that it has.
   case originsNotProven(name: String, reason: String)
+
+  /// An input that cannot be trusted is a verification that failed.
+  package var isRefutation: Bool { true }
 
   /// The stable code.
   package var code: String {

@@ -1,5 +1,4 @@
 internal import ExposureKeys
-internal import KeyStorage
 
 extension PeerProtocol {
   package static let coronaWarnApp = PeerProtocol(CoronaWarnAppPeer.description)

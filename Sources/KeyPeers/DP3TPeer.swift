@@ -1,6 +1,5 @@
 internal import BundleTrust
 internal import ExposureKeys
-internal import KeyStorage
 
 extension PeerProtocol {
   package static let dp3t = PeerProtocol(DP3TPeer.description)

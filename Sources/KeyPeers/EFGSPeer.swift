@@ -1,6 +1,5 @@
 internal import ExposureKeys
 internal import KeyFormats
-internal import KeyStorage
 
 extension PeerProtocol {
   package static let efgs = PeerProtocol(EFGSPeer.description)

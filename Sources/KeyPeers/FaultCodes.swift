@@ -1,4 +1,5 @@
-package import KeyStorage
+package import ExposureKeys
+
 
 // What peers answer.
 extension FaultCode {

@@ -1,4 +1,5 @@
-internal import KeyStorage
+internal import ExposureKeys
+
 
 extension PeerProtocol {
   package static let files = PeerProtocol(FilesPeer.description)

@@ -1,5 +1,4 @@
 internal import ExposureKeys
-internal import KeyStorage
 
 extension PeerProtocol {
   package static let immuni = PeerProtocol(ImmuniPeer.description)

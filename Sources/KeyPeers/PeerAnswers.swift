@@ -1,5 +1,5 @@
+internal import ExposureKeys
 internal import FoundationEssentials
-internal import KeyStorage
 
 /// A fault of a peer, to throw.
 struct PeerFault: Error {

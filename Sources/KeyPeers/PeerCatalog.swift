@@ -1,6 +1,5 @@
 internal import BundleTrust
 package import ExposureKeys
-internal import KeyStorage
 
 /// The protocols that sources can speak. A new one is one line here, and its file.
 package enum PeerCatalog {
@@ -215,7 +214,7 @@ extension SourceSettings {
 }
 
 /// A source whose options are no good; all faults at once.
-package struct PeerSettingsFault: Error, Hashable, Sendable, CustomStringConvertible {
+package struct PeerSettingsFault: ProgramFault, Hashable, Sendable {
   package var source: String
   package var faults: [String]
 

@@ -1,5 +1,5 @@
 package import BundleTrust
-package import KeyStorage
+package import ExposureKeys
 
 /// The conversation with one peer: a pure state machine. It says what to do next, is told how that went, and says what
 /// to do then, until it is done. It knows nothing of sockets, of time, or of the store.

@@ -2,7 +2,6 @@ package import BundleTrust
 package import ExposureKeys
 internal import FoundationEssentials
 internal import KeyFormats
-package import KeyStorage
 
 /// What a response has to prove beside the signature of the bundle in it.
 package enum ResponseCheck: Hashable, Sendable {

@@ -1,4 +1,5 @@
-package import KeyStorage
+package import ExposureKeys
+
 
 /// How bytes come from a peer. Implementations see to redirects, retries, time-outs, limits and the budget of a host.
 package protocol Transport: Sendable {
@@ -23,7 +24,7 @@ extension Transport {
 }
 
 /// Why no response came, or not a whole one.
-package struct TransportFault: Error, Hashable, Sendable, CustomStringConvertible {
+package struct TransportFault: ProgramFault, Hashable, Sendable {
   package var code: FaultCode
   package var reason: String
   /// Whether the same request may succeed later.

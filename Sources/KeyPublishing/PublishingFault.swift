@@ -1,11 +1,12 @@
 internal import BundleTrust
+internal import ExposureKeys
 internal import Glibc
 internal import KeyIntake
 internal import KeyStorage
 internal import TransparencyLog
 
 /// Why a series could not be published: a stable code for programs, and a reason for people. Never key material.
-package struct PublishingFault: Error, Hashable, Sendable, Encodable, CustomStringConvertible {
+package struct PublishingFault: ProgramFault, Hashable, Sendable, Encodable {
   /// As in ``Code`` or `FolderFault.Code`, `storage-` and the code of a `StorageFault`, or `log-` and the code of a `LogFault`.
   package var code: String
   package var reason: String

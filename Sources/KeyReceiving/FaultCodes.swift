@@ -1,4 +1,5 @@
-package import KeyStorage
+package import ExposureKeys
+internal import KeyStorage
 
 // Receiving.
 extension FaultCode {

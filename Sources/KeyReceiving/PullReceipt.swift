@@ -1,6 +1,6 @@
 package import ExposureKeys
 package import KeyNormalization
-package import KeyStorage
+internal import KeyStorage
 
 /// What one pull of one source did. `received = new + known + rejected + held`, over the documents that it recorded.
 package struct PullReceipt: Hashable, Sendable {

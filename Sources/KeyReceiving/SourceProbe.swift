@@ -4,7 +4,7 @@ internal import KeyFormats
 internal import KeyIntake
 internal import KeyNormalization
 package import KeyPeers
-package import KeyStorage
+internal import KeyStorage
 
 /// Tries a source without recording anything: is it there, does it answer as its protocol says, and can its newest
 /// document be read and trusted?

@@ -1,5 +1,7 @@
+internal import ExposureKeys
+
 /// Why the store could not do what it was asked to.
-package struct StorageFault: Error, Hashable, Sendable, CustomStringConvertible {
+package struct StorageFault: ProgramFault, Hashable, Sendable {
   package enum Code: String, Hashable, Sendable, CaseIterable {
     /// Another process has the store.
     case held

@@ -1,7 +1,7 @@
 package import ArgumentParser
 internal import BundleTrust
-internal import CBuild
 internal import ExposureKeys
+internal import FileCommands
 internal import FoundationEssentials
 internal import GatewayDaemon
 internal import GatewayServer
@@ -20,7 +20,7 @@ internal import TransparencyLog
 /// The program: a gateway that pulls, reconciles, publishes and serves keys, and the tools for key files.
 package struct KeyferryCommand: ParsableCommand {
   package static let configuration = CommandConfiguration(
-    commandName: programName,
+    commandName: Program.name,
     abstract: "A gateway between regional servers of diagnosis keys, and a converter of their files.",
     discussion: """
       Files are recognised by their content. `-` is standard input or standard output. Results go to standard \
@@ -44,7 +44,7 @@ package struct KeyferryCommand: ParsableCommand {
 
       Shell completions: keyferry --generate-completion-script bash, or zsh, or fish
       """,
-    version: "\(programName) \(version) (\(build))",
+    version: "\(Program.nameAndVersion) (\(Program.build))",
     groupedSubcommands: [
       CommandGroup(
         name: "Key file",
@@ -81,18 +81,6 @@ package struct KeyferryCommand: ParsableCommand {
           PushCommand.self, TrustCommand.self, SignBatchCommand.self, VerifyBatchCommand.self, CallbacksCommand.self,
         ]),
     ])
-
-  /// The program's version: that of the tag. It is what others are told; `--version` says the commit, too.
-  static let version = "0.1.0"
-
-  /// The commit that the program was built from, and its date.
-  private static let build = keyferry_build().map { String(cString: $0) } ?? "development build"
-
-  /// Name and version, as bundles and the log name what made them.
-  static let program = "\(programName) \(version)"
-
-  /// What the commands say they are part of; the parser then looks for no options of a whole program in them.
-  static let programName = "keyferry"
 
   package init() {}
 
@@ -210,57 +198,11 @@ package struct KeyferryCommand: ParsableCommand {
   }
 
   /// Says what went wrong, and returns the exit code.
-  static func report(
+  private static func report(
     _ error: any Error, of command: any ParsableCommand.Type = Self.self, calledWith arguments: [String] = []
   ) -> Int32 {
-    Console.ends()
-    func tell(_ error: any Error) { Console.note(withoutSecrets("\(error)", arguments)) }
-    switch error {
-    case let error as FormatError: tell(error)
-    case let error as FileFault:
-      // The reader of our output has seen enough: `keyferry … | head` is not a failure worth a line.
-      if error.number != EPIPE { tell(error) }
-    case let error as KeyFault: tell(error)
-    case let error as TrustRingFileFault: tell(error)
-    case let error as TrustFileFault: tell(error)
-    case let error as FederationFault: tell(error)
-    case let error as BatchFileFault: tell(error)
-    case let error as PolicyFileFault: tell(error)
-    case let error as GatewayFaults: tell(error)
-    case let error as StorageFault: tell(error)
-    case let error as PublishingFault: tell(error)
-    case let error as TransportFault: tell(error)
-    case let error as Descriptors.TooFew: tell(error)
-    case let error as Threads.TooFew:
-      tell(error)
-      Console.hint(error.hint)
-    case let error as Descriptors.NoThreads:
-      tell(error)
-      Console.hint(error.hint)
-    case let error as ServerFault: tell(error)
-    case let error as LossRefusal: tell(error)
-    case let error as NothingRead: tell(error)
-    case let error as LogFault:
-      tell(error)
-      if let hint = error.hint { Console.hint(hint) }
-      // A log that was read and is not what it should be is a verification that failed.
-      if error.isRefutation { return ExitStatus.rejected.rawValue }
-    case let error as ArchiveFault:
-      tell(error)
-      if let hint = error.hint { Console.hint(hint) }
-      if error.isRefutation { return ExitStatus.rejected.rawValue }
-    case let error as PeerSettingsFault: tell(error)
-    case let error as StaleInputs: tell(error)
-    case let error as ExistingOutput: tell(error)
-    case let error as RepeatedKeyRefusal: tell(error)
-    case let error as Resigning.FallenSignatures: tell(error)
-    case let error as DocumentRefusal:
-      // An input that cannot be trusted is a verification that failed.
-      tell(error)
-      return ExitStatus.rejected.rawValue
-    default: return reportUsage(error, of: command, calledWith: arguments)
-    }
-    return ExitStatus.failed.rawValue
+    guard let fault = error as? any ProgramFault else { return reportUsage(error, of: command, calledWith: arguments) }
+    return Console.report(fault) { withoutSecrets($0, arguments) }.rawValue
   }
 
   private static func reportUsage(
@@ -310,7 +252,7 @@ package struct KeyferryCommand: ParsableCommand {
 
   /// Of a command that is parsed by itself the parser does not know what it is part of.
   private static func withProgram(_ message: String) -> String {
-    message.replacing(/See '(?!keyferry[ '])([^']*) --help'/) { "See '\(programName) \($0.output.1) --help'" }
+    message.replacing(/See '(?!keyferry[ '])([^']*) --help'/) { "See '\(Program.name) \($0.output.1) --help'" }
   }
 
   /// A sentence begins small behind the program's name; a name such as GET or PostgreSQL does not.
@@ -318,12 +260,5 @@ package struct KeyferryCommand: ParsableCommand {
     let word = text.prefix { $0.isLetter }
     return word.dropFirst().contains(where: \.isUppercase)
       ? String(text) : text.prefix(1).lowercased() + text.dropFirst()
-  }
-}
-
-extension ParsableCommand {
-  /// Ends the command with this exit code, its messages having been printed.
-  func exit(_ status: ExitStatus) throws {
-    if status != .done { throw ExitCode(status.rawValue) }
   }
 }

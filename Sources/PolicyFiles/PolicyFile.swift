@@ -71,7 +71,7 @@ package enum PolicyFile {
 }
 
 /// Everything that is wrong with a policy file.
-package struct PolicyFileFault: Error, Hashable, Sendable, CustomStringConvertible {
+package struct PolicyFileFault: ProgramFault, Hashable, Sendable {
   package let file: String
   /// In the order of their places in the file.
   package let faults: [PolicyFault]

@@ -1,5 +1,7 @@
+internal import ExposureKeys
+
 /// Why a log, or what is said to come from one, is not believed or not written.
-package struct LogFault: Error, Hashable, Sendable, CustomStringConvertible {
+package struct LogFault: ProgramFault, Hashable, Sendable {
   package enum Code: String, Sendable, CaseIterable {
     /// A signed note that breaks its format.
     case badNote = "bad-note"

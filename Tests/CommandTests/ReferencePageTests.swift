@@ -1,3 +1,4 @@
+import FileCommands
 import Foundation
 import GatewayTesting
 import KeyInspection

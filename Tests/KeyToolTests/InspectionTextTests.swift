@@ -4,6 +4,7 @@ import KeyFormats
 import KeyInspection
 import Testing
 
+@testable import FileCommands
 @testable import KeyTool
 
 @Suite struct InspectionTextTests {

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Testing
 
+@testable import FileCommands
 @testable import KeyTool
 
 @Suite("The log that a command writes")

@@ -5,6 +5,7 @@ import KeyIntake
 import KeyNormalization
 import Testing
 
+@testable import FileCommands
 @testable import KeyTool
 
 @Suite struct NormalizingTextTests {

@@ -5,6 +5,7 @@ import KeyNormalization
 import KeyStorage
 import Testing
 
+@testable import FileCommands
 @testable import KeyPublishing
 @testable import KeyTool
 

@@ -3,6 +3,7 @@ import GatewayTesting
 import KeyStorage
 import Testing
 
+@testable import FileCommands
 @testable import KeyNormalization
 @testable import KeyReceiving
 @testable import KeyTool

@@ -1,5 +1,6 @@
 import Testing
 
+@testable import FileCommands
 @testable import KeyTool
 
 @Suite("The terminal") struct TerminalTests {

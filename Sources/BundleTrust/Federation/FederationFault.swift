@@ -1,3 +1,5 @@
+internal import ExposureKeys
+
 /// What is wrong with a certificate, a key or a list of certificates of a federation. Never holds key material.
 package struct FederationFault: Error, Hashable, Sendable {
   package enum Code: String, Hashable, Sendable, CaseIterable {
@@ -147,3 +149,5 @@ extension BatchRefusal: CustomStringConvertible {
       + "SHA-256 \(canonicalDigest)\(rows)"
   }
 }
+
+extension FederationFault: ProgramFault {}

@@ -1,4 +1,5 @@
-package import KeyStorage
+package import ExposureKeys
+internal import KeyStorage
 
 /// Tests spell codes as programs see them.
 extension FaultCode: ExpressibleByStringLiteral {

@@ -93,7 +93,7 @@ package struct ConversionOutput {
 }
 
 /// Keys share their key data, so that they do not fit into one bundle; nothing was written.
-package struct RepeatedKeyRefusal: Error, Sendable, CustomStringConvertible {
+package struct RepeatedKeyRefusal: ProgramFault, Sendable {
   /// How many stand beside another one.
   package let keys: Int
   /// How many share one key data at most.
@@ -137,7 +137,7 @@ package struct ManyKeysRefusal: Error, Sendable, CustomStringConvertible {
 }
 
 /// Something would be lost, and the operator asked for a strict conversion; nothing was written.
-package struct LossRefusal: Error, Sendable, CustomStringConvertible {
+package struct LossRefusal: ProgramFault, Sendable {
   /// One line for each thing.
   package let losses: [String]
 

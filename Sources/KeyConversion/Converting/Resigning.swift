@@ -80,7 +80,7 @@ package struct Resigning {
   }
 
   /// Others signed bytes that would change; nothing was written.
-  package struct FallenSignatures: Error, CustomStringConvertible {
+  package struct FallenSignatures: ProgramFault {
     let count: Int
     /// Whose they are.
     let names: [String]

@@ -1,3 +1,4 @@
+internal import ExposureKeys
 internal import KeyFormats
 
 /// Documents, handed over one at a time, so that few are open at once however many there are. It can be asked again, and
@@ -84,7 +85,7 @@ extension LeftOutDocument: Encodable {
 }
 
 /// Of all documents none could be read; nothing was written.
-package struct NothingRead: Error, Sendable, CustomStringConvertible {
+package struct NothingRead: ProgramFault, Sendable {
   package let leftOut: [LeftOutDocument]
 
   package init(leftOut: [LeftOutDocument]) { self.leftOut = leftOut }

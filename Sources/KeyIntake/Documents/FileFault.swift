@@ -1,7 +1,8 @@
+internal import ExposureKeys
 internal import Glibc
 
 /// A file that could not be opened, read or written, and why, in the system's words.
-package struct FileFault: Error, Hashable, Sendable, CustomStringConvertible {
+package struct FileFault: ProgramFault, Hashable, Sendable {
   package let path: String
   /// What was tried: `open`, `read`, `write`.
   package let operation: String

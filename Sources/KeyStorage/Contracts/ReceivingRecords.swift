@@ -60,17 +60,6 @@ package enum DocumentState: String, Hashable, Sendable, CaseIterable, Codable {
   case givenUp = "given-up"
 }
 
-/// Why something went wrong: a stable code for programs, and a reason for people. Never key material.
-package struct DocumentFault: Hashable, Sendable, Codable {
-  package var code: FaultCode
-  package var reason: String
-
-  package init(code: FaultCode, reason: String) {
-    self.code = code
-    self.reason = reason
-  }
-}
-
 /// One document of a source: a file of its index, a batch, a page.
 package struct DocumentRecord: Hashable, Sendable {
   package var id: DocumentID

@@ -346,3 +346,8 @@ extension RecallRequest {
     ].compactMap(\.self).joined(separator: ", ")
   }
 }
+
+extension FaultCode {
+  /// An operator asked for another attempt, and it was not made yet.
+  static let retryAsked = FaultCode(rawValue: "retry-asked")
+}

@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import BundleTrust
 internal import ExposureKeys
+internal import FileCommands
 internal import FoundationEssentials
 internal import GatewayDaemon
 internal import GatewaySettings
@@ -14,7 +15,7 @@ internal import TransparencyLog
 
 struct AuditCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "audit", _superCommandName: KeyferryCommand.programName,
+    commandName: "audit", _superCommandName: Program.name,
     abstract: "Make published bundles again from what the gateway was told; check who says how they were made.",
     discussion: """
       Examples:
@@ -95,7 +96,7 @@ struct AuditCommand: ParsableCommand {
       let log = try Self.log(plan, folder)
       let audit = BundleAudit(
         ledger: ledger, folder: LocalFolder(folder), series: plan.series, policies: try Self.policies(policies),
-        program: KeyferryCommand.program, log: log)
+        program: Program.nameAndVersion, log: log)
       let records = try await all ? audit.bundles(of: series) : named(series, audit)
       let unknown = try await all ? audit.unknown(of: series) : []
 

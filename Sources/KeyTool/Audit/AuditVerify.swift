@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import BundleTrust
 internal import ExposureKeys
+internal import FileCommands
 internal import Glibc
 internal import KeyFormats
 internal import KeyIntake

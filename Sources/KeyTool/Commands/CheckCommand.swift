@@ -2,6 +2,7 @@ internal import ArgumentParser
 internal import BundleTrust
 internal import ExposureKeys
 internal import Federation
+internal import FileCommands
 internal import FoundationEssentials
 internal import GatewayDaemon
 internal import GatewayServer
@@ -16,7 +17,7 @@ internal import S3Publications
 
 struct CheckCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "check", _superCommandName: KeyferryCommand.programName,
+    commandName: "check", _superCommandName: Program.name,
     abstract: "Check a gateway's configuration as a whole and print every fault with its place.",
     discussion: """
       The policies, rings, keys and secrets that the configuration names are read as well, and relations between \
@@ -98,7 +99,7 @@ struct CheckCommand: AsyncParsableCommand {
 
   /// Asks every source and every destination at the same time.
   private func probe(_ plan: GatewayPlan) async throws -> Probes {
-    let paths = PeerPaths(version: KeyferryCommand.version, clock: gateway.clock)
+    let paths = PeerPaths(version: Program.version, clock: gateway.clock)
     let (clock, spool) = (gateway.clock, plan.stateFolder + "/probe")
     let sources = plan.sources.enumerated().map { ($0, $1) }
     async let asked = Self.inOrder(sources) { index, source in

@@ -1,12 +1,13 @@
 internal import ArgumentParser
 internal import ExposureKeys
+internal import FileCommands
 internal import GatewaySettings
 internal import KeyPublishing
 internal import KeyStorage
 
 struct ClockCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "clock", _superCommandName: KeyferryCommand.programName,
+    commandName: "clock", _superCommandName: Program.name,
     abstract: "Show whether the gateway believes this machine's clock, or say that it is right.",
     discussion: """
       A clock that is far ahead would remove keys that are still wanted, and publish what is still held. So a step of more \

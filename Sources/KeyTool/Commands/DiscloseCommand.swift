@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import FileCommands
 internal import GatewayDaemon
 internal import KeyIntake
 internal import KeyReceiving
@@ -7,7 +8,7 @@ internal import PolicyFiles
 
 struct DiscloseCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "disclose", _superCommandName: KeyferryCommand.programName,
+    commandName: "disclose", _superCommandName: Program.name,
     abstract: "Gather everything that a gateway has about one key.",
     discussion: """
       Claims with what they came in, who vouched for it and when; withdrawn and held ones; what was released; and every \
@@ -44,7 +45,7 @@ struct DiscloseCommand: AsyncParsableCommand {
 
 struct EraseCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "erase", _superCommandName: KeyferryCommand.programName,
+    commandName: "erase", _superCommandName: Program.name,
     abstract: "Remove everything about one key from a gateway, but for what is published.",
     discussion: """
       Without --yes nothing changes: it shows what would be removed. Claims, held claims and the lists of what was released \

@@ -1,11 +1,12 @@
 internal import ArgumentParser
 internal import ExposureKeys
+internal import FileCommands
 internal import GatewayDaemon
 internal import KeyStorage
 
 struct DrainCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "drain", _superCommandName: KeyferryCommand.programName,
+    commandName: "drain", _superCommandName: Program.name,
     abstract: "Give the work of one replica to the others before maintenance, or let it have work again.",
     discussion: """
       Where replicas share a store in PostgreSQL, each holds leases: for sources that it pulls, series that it publishes, and \

@@ -1,11 +1,12 @@
 internal import ArgumentParser
 internal import ExposureKeys
+internal import FileCommands
 internal import GatewaySettings
 internal import KeyStorage
 
 struct EventsCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "events", _superCommandName: KeyferryCommand.programName,
+    commandName: "events", _superCommandName: Program.name,
     abstract: "List what happened in the gateway, in its order: what came, what went out, who did what and why.",
     discussion: """
       Every change of the store is an event with a number. Numbers grow, and some are left out: routine events, such as \

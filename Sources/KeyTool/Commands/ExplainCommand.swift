@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import ExposureKeys
+internal import FileCommands
 internal import FoundationEssentials
 internal import GatewayDaemon
 internal import GatewaySettings
@@ -12,7 +13,7 @@ internal import PolicyFiles
 
 struct ExplainCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "explain", _superCommandName: KeyferryCommand.programName,
+    commandName: "explain", _superCommandName: Program.name,
     abstract: "Tell what each source said about one key, how that was decided, and what each region gets.",
     discussion: """
       The key is given as hexadecimal, base64 or a UUID. The exit code is 1 when no source knows it. The first line says \
@@ -121,18 +122,5 @@ struct ExplainCommand: AsyncParsableCommand {
     guard account.isEmpty, !account.isShown else { return }
     Console.note("the store does not know the key \(self.key)")
     try exit(.rejected)
-  }
-}
-
-/// A key on the command line.
-enum KeyArgument {
-  static func read(_ argument: String) throws -> TemporaryExposureKey {
-    var text = Array(argument.utf8)
-    switch text.withUnsafeMutableBytes({ KeyText.read(UnsafeRawBufferPointer($0)) }) {
-    case .key(let key): return key
-    case .wrongLength(let count): throw ValidationError("the key has \(count) bytes, allowed are 16")
-    case .notKeyData:
-      throw ValidationError("the key is neither 32 hexadecimal digits, nor base64 of 16 bytes, nor a UUID")
-    }
   }
 }

@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import BundleTrust
 internal import Containers
+internal import FileCommands
 internal import FoundationEssentials
 internal import GatewayDaemon
 internal import GatewaySettings
@@ -11,7 +12,7 @@ internal import KeyNormalization
 
 struct InitCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "init", _superCommandName: KeyferryCommand.programName,
+    commandName: "init", _superCommandName: Program.name,
     abstract: "Set up a gateway for one region: configuration, signing key and folders.",
     discussion: """
       Six questions are asked on a terminal, of which options answer some or all. Without a terminal the options alone \

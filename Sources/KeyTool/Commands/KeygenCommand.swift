@@ -1,11 +1,12 @@
 internal import ArgumentParser
 internal import BundleTrust
+internal import FileCommands
 internal import KeyFormats
 internal import KeyIntake
 
 struct KeygenCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "keygen", _superCommandName: KeyferryCommand.programName,
+    commandName: "keygen", _superCommandName: Program.name,
     abstract: "Make a P-256 signing key and print what Apple and Google ask for at its registration.",
     discussion: """
       The private key is written as PKCS#8 PEM, readable by its owner alone. An existing file is never overwritten. \

@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import ExposureKeys
 internal import Federation
+internal import FileCommands
 internal import GatewaySettings
 internal import KeyPeers
 internal import KeyPublishing
@@ -62,7 +63,7 @@ struct PauseTarget: ParsableArguments {
 
 struct PauseCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "pause", _superCommandName: KeyferryCommand.programName,
+    commandName: "pause", _superCommandName: Program.name,
     abstract: "Stop a source, a destination or an origin at once: it is not asked, and nothing of it is released.",
     discussion: """
       A paused source is not asked, and nothing is handed to a paused destination. Claims of a paused origin are still recorded, so that nothing is lost, but keys that \
@@ -99,7 +100,7 @@ struct PauseCommand: AsyncParsableCommand {
 
 struct ResumeCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "resume", _superCommandName: KeyferryCommand.programName,
+    commandName: "resume", _superCommandName: Program.name,
     abstract: "Let a paused source, destination or origin go on.",
     discussion: """
       The exit code is 1 when it was not paused.

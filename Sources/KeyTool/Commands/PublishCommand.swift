@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import ExposureKeys
+internal import FileCommands
 internal import GatewayDaemon
 internal import GatewaySettings
 internal import KeyPublishing
@@ -8,7 +9,7 @@ internal import KeyStorage
 
 struct PublishCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "publish", _superCommandName: KeyferryCommand.programName,
+    commandName: "publish", _superCommandName: Program.name,
     abstract: "Publish the bundles that are due, once.",
     discussion: """
       For every series the windows that are over are closed: what became publishable goes into signed bundles, what was \
@@ -37,7 +38,7 @@ struct PublishCommand: AsyncParsableCommand {
     let ledger = try await gateway.ledger(plan, as: .owner)
     let clock = try await gateway.gatewayClock(plan, ledger)
     let receipts = try await place.publisher(
-      ledger, series: plan.series, mirrors: plan.mirrors, program: KeyferryCommand.program, log: plan.log
+      ledger, series: plan.series, mirrors: plan.mirrors, program: Program.nameAndVersion, log: plan.log
     ).round(at: clock.look())
     if json {
       try Console.document(line: try JSONText.render(PublicationDocument(receipts: receipts)))
@@ -62,7 +63,7 @@ private struct PublicationDocument: Encodable {
 
 struct PreviewCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "preview", _superCommandName: KeyferryCommand.programName,
+    commandName: "preview", _superCommandName: Program.name,
     abstract: "Show what the next bundle of a series would hold, without publishing it.",
     discussion: """
       Counts by day and report type, why keys are held or left out, and when the first of the held ones may go out. It \
@@ -98,7 +99,7 @@ struct PreviewCommand: AsyncParsableCommand {
     let ledger = try await gateway.ledger(plan, as: .reader)
     let publisher = Publisher(
       ledger: ledger, series: plan.series, folder: try plan.requirePublicationFolder(of: gateway.config),
-      program: KeyferryCommand.program)
+      program: Program.nameAndVersion)
     var previews: [SeriesPreview] = []
     for name in series.isEmpty ? plan.series.map(\.name) : series {
       previews.append(try await publisher.preview(series: name, now: gateway.clock(), compares: full))

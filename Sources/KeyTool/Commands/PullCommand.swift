@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import ExposureKeys
+internal import FileCommands
 internal import GatewayDaemon
 internal import GatewaySettings
 internal import KeyIntake
@@ -12,7 +13,7 @@ internal import Synchronization
 
 struct PullCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "pull", _superCommandName: KeyferryCommand.programName,
+    commandName: "pull", _superCommandName: Program.name,
     abstract: "Fetch what is new from the configured sources, verify it, admit it, and record it.",
     discussion: """
       Every source is asked at the same time, until it has nothing new; one that is slow or broken delays no other. \
@@ -53,7 +54,7 @@ struct PullCommand: AsyncParsableCommand {
     let clock = try await gateway.gatewayClock(plan, ledger)
     let progress = PullProgress()
     let receiving = try Receiving(
-      plan, ledger: ledger, version: KeyferryCommand.version, clock: clock.time
+      plan, ledger: ledger, version: Program.version, clock: clock.time
     ) { progress.show($0) }
     let receipts: [PullReceipt]
     do {

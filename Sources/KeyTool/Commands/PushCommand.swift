@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import Federation
+internal import FileCommands
 internal import GatewayDaemon
 internal import GatewaySettings
 internal import KeyIntake
@@ -8,7 +9,7 @@ internal import KeyStorage
 
 struct PushCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "push", _superCommandName: KeyferryCommand.programName,
+    commandName: "push", _superCommandName: Program.name,
     abstract: "Hand own keys to federation gateways, each once.",
     discussion: """
       Keys of a destination's origin go there, of the sources and doors that the configuration names for it: when they have \
@@ -91,7 +92,7 @@ struct PushCommand: AsyncParsableCommand {
         Console.remark("\(destination.name): \(counted(count, "key")) offered anew, though it is said to have them")
       }
     }
-    let pushing = Pushing(ledger: ledger, version: KeyferryCommand.version, clock: clock.time)
+    let pushing = Pushing(ledger: ledger, version: Program.version, clock: clock.time)
     let receipts: [PushReceipt]
     do {
       receipts = try await pushing.push(to: destinations, isForced: !due, isOnce: once)

@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import ExposureKeys
+internal import FileCommands
 internal import GatewayDaemon
 internal import GatewaySettings
 internal import KeyFormats
@@ -165,7 +166,7 @@ struct QuarantineCommand: AsyncParsableCommand {
       guard let source = plan.sources.first(where: { $0.name == document.source }) else {
         throw StorageFault(.notFound, "the configuration has no source called \(document.source) any more")
       }
-      let receiving = try Receiving(plan, ledger: ledger, version: KeyferryCommand.version, clock: clock)
+      let receiving = try Receiving(plan, ledger: ledger, version: Program.version, clock: clock)
       let receipt: PullReceipt?
       do {
         receipt = try await receiving.retry(document.record, of: source)

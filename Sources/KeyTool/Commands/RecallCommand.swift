@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import ExposureKeys
+internal import FileCommands
 internal import GatewaySettings
 internal import KeyIntake
 internal import KeyPublishing
@@ -7,7 +8,7 @@ internal import KeyStorage
 
 struct RecallCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "recall", _superCommandName: KeyferryCommand.programName,
+    commandName: "recall", _superCommandName: Program.name,
     abstract: "Withdraw what an origin sent, after showing what would change.",
     discussion: """
       Without --yes nothing changes: it shows how many claims would be withdrawn and how many released keys would lose \

@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import BundleTrust
 internal import ExposureKeys
+internal import FileCommands
 internal import GatewayServer
 internal import GatewaySettings
 internal import KeyPublishing
@@ -8,7 +9,7 @@ internal import KeyReceiving
 
 struct RegistrationCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "registration", _superCommandName: KeyferryCommand.programName,
+    commandName: "registration", _superCommandName: Program.name,
     abstract: "Print what Apple and Google must be told about the keys that sign a gateway's series.",
     discussion: """
       A phone trusts only the key that is registered for the app that asks, so every key of every series is \

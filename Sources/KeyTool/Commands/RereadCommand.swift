@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import ExposureKeys
+internal import FileCommands
 internal import GatewaySettings
 internal import KeyPeers
 internal import KeyReceiving
@@ -7,7 +8,7 @@ internal import KeyStorage
 
 struct RereadCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "reread", _superCommandName: KeyferryCommand.programName,
+    commandName: "reread", _superCommandName: Program.name,
     abstract: "Read the kept documents of a source again, by the policy that is configured now.",
     discussion: """
       Without --yes nothing changes: it shows which keys would be read otherwise. With it, what the old reading said is \

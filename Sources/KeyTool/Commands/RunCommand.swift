@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import ExposureKeys
+internal import FileCommands
 internal import FoundationEssentials
 internal import GatewayDaemon
 internal import GatewayServer
@@ -12,7 +13,7 @@ internal import UnixSignals
 
 struct RunCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "run", _superCommandName: KeyferryCommand.programName,
+    commandName: "run", _superCommandName: Program.name,
     abstract: "Run the gateway as a service: pull, publish and serve.",
     discussion: """
       Each source is pulled by its schedule, each series is published when a window is over, and what is published is \
@@ -57,7 +58,7 @@ struct RunCommand: AsyncParsableCommand {
     let daemon = Daemon(
       plan, ledger: ledger, serving: serving,
       operators: try gateway.operators(plan, port: operatorsPort, beside: serving, isRunning: true, clock: clock),
-      version: KeyferryCommand.version, clock: clock, replica: plan.replica,
+      version: Program.version, clock: clock, replica: plan.replica,
       manager: ServiceManager(environment: ProcessInfo.processInfo.environment), overdue: { _exit(2) }
     ) { [gateway] in try gateway.read() }
     do {

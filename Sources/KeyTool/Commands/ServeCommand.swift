@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import FileCommands
 internal import FoundationEssentials
 internal import GatewayDaemon
 internal import GatewaySettings
@@ -9,7 +10,7 @@ internal import UnixSignals
 
 struct ServeCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "serve", _superCommandName: KeyferryCommand.programName,
+    commandName: "serve", _superCommandName: Program.name,
     abstract: "Serve what is published to apps, and do nothing else.",
     discussion: """
       For machines that have only the publication folder. It sees at once what a publisher writes into the folder, and \

@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import ExposureKeys
 internal import Federation
+internal import FileCommands
 internal import GatewayDaemon
 internal import GatewayServer
 internal import GatewaySettings
@@ -10,7 +11,7 @@ internal import KeyStorage
 
 struct StatusCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "status", _superCommandName: KeyferryCommand.programName,
+    commandName: "status", _superCommandName: Program.name,
     abstract: "Show how the gateway's sources and series stand.",
     discussion: """
       For each source: its state, its cursor, the last success and the lag, keys by outcome, and what is in quarantine. \
@@ -76,7 +77,7 @@ struct StatusCommand: AsyncParsableCommand {
         try plan.series.map {
           try SeriesStatus(
             of: $0, in: state, folder: plan.publicationFolder, now: now,
-            countingFor: isBrief ? nil : KeyferryCommand.program, isNamed: system == nil)
+            countingFor: isBrief ? nil : Program.nameAndVersion, isNamed: system == nil)
         },
         try plan.destinations.map { try DestinationStatus(of: $0, in: state, now: now, readsClaims: !isBrief) },
         try plan.federation.map { try FederationStanding(of: $0, in: state, now: now) },

@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import FileCommands
 internal import GatewayDaemon
 internal import GatewaySettings
 internal import KeyIntake

@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import ExposureKeys
+internal import FileCommands
 internal import FoundationEssentials
 internal import GatewayDaemon
 internal import GatewaySettings
@@ -13,7 +14,7 @@ internal import S3Publications
 
 struct StoreCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "store", _superCommandName: KeyferryCommand.programName,
+    commandName: "store", _superCommandName: Program.name,
     abstract:
       "Check the gateway's store, copy it while the gateway runs, put a copy in its place, move it, or begin it anew.",
     subcommands: [Check.self, Backup.self, Restore.self, Create.self, Copy.self, Begin.self])

@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import ExposureKeys
+internal import FileCommands
 internal import FoundationEssentials
 internal import GatewayDaemon
 internal import GatewaySettings

@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import ExposureKeys
 internal import Federation
+internal import FileCommands
 internal import FoundationEssentials
 internal import GatewayDaemon
 internal import GatewayServer
@@ -145,7 +146,7 @@ struct GatewayOptions: ParsableArguments {
 
   /// What is said by hand comes into the log, too.
   static func listeners(_ log: EvidenceSettings?) -> [any LedgerListener] {
-    log == nil ? [] : [EvidenceListener(program: KeyferryCommand.program)]
+    log == nil ? [] : [EvidenceListener(program: Program.nameAndVersion)]
   }
 
   /// The serving half of the gateway.
@@ -180,7 +181,7 @@ struct GatewayOptions: ParsableArguments {
         }
       },
       callbacks: try plan.federation?.callbacks.flatMap { callbacks in
-        try kept.map { try CallbackOffice(callbacks, ledger: $0, version: KeyferryCommand.version, clock: clock.time) }
+        try kept.map { try CallbackOffice(callbacks, ledger: $0, version: Program.version, clock: clock.time) }
       },
       answersOperators: plan.operators == nil, publishing: publishing, clock: clock.time
     ) { Console.remark("serving at \($0)") }

@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import FileCommands
 internal import FoundationEssentials
 internal import GatewayServer
 internal import Logging

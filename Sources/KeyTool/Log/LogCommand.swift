@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import BundleTrust
 internal import ExposureKeys
+internal import FileCommands
 internal import KeyFormats
 internal import KeyIntake
 internal import PeerTransport
@@ -8,7 +9,7 @@ internal import TransparencyLog
 
 struct LogCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "log", _superCommandName: KeyferryCommand.programName,
+    commandName: "log", _superCommandName: Program.name,
     abstract: "Keep a public log of published bundles that cannot be rewritten in secret, and look after others'.",
     discussion: """
       A log is a folder of plain files behind any web server: tiles of a Merkle tree with their entries, and a signed \

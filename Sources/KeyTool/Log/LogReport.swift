@@ -1,3 +1,4 @@
+internal import FileCommands
 internal import TransparencyLog
 
 /// What `keyferry log … --json` prints; see schemas/log.schema.json.

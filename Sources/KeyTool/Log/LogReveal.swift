@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import ExposureKeys
+internal import FileCommands
 internal import GatewaySettings
 internal import KeyPublishing
 internal import KeyStorage

@@ -1,6 +1,7 @@
 internal import BundleTrust
 internal import ExposureKeys
 internal import Federation
+internal import FileCommands
 internal import GatewaySettings
 internal import KeyIntake
 internal import KeyNormalization

@@ -1,3 +1,4 @@
+internal import FileCommands
 internal import KeyIntake
 internal import KeyStorage
 

@@ -1,5 +1,6 @@
 internal import ExposureKeys
 internal import Federation
+internal import FileCommands
 internal import GatewayDaemon
 internal import KeyConversion
 internal import KeyIntake
@@ -783,19 +784,3 @@ extension KeyDocument {
 }
 
 // MARK: Words
-
-extension ClaimedKey {
-  /// `1, confirmed test`, or `absent`.
-  var reportTypeWords: String {
-    switch reportTypeClaim {
-    case .stated(let type): "\(type.rawValue), \(type.name.lowercased().replacing("_", with: " "))"
-    case .absent: "absent"
-    case .unrecognized(let number): "\(number), without a meaning"
-    }
-  }
-
-  /// `3003, no symptoms, day 3 from submission`, or `absent`.
-  var onsetWords: String {
-    daysSinceOnset.map { "\($0), \(SymptomStatus(federationCode: $0))" } ?? "absent"
-  }
-}

@@ -1,3 +1,4 @@
+internal import ExposureKeys
 internal import Federation
 internal import KeyIntake
 internal import KeyPublishing

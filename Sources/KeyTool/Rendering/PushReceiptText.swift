@@ -1,4 +1,6 @@
+internal import ExposureKeys
 internal import Federation
+internal import FileCommands
 internal import KeyIntake
 internal import KeyPublishing
 internal import KeyStorage

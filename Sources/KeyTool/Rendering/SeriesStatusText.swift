@@ -1,4 +1,5 @@
 internal import ExposureKeys
+internal import FileCommands
 internal import KeyIntake
 internal import KeyPublishing
 

@@ -1,5 +1,6 @@
 internal import ExposureKeys
 internal import Federation
+internal import FileCommands
 internal import KeyIntake
 internal import KeyNormalization
 internal import KeyPublishing

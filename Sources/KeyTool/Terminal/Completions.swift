@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import ExposureKeys
 internal import Federation
+internal import FileCommands
 internal import FoundationEssentials
 internal import GatewayDaemon
 internal import GatewaySettings
@@ -9,21 +10,10 @@ internal import KeyPeers
 internal import KeyPublishing
 internal import PolicyFiles
 
-/// What a shell offers for an argument where it is neither a path nor one word of a list that never changes.
-///
-/// Bash expands every word that a program offers: `$(…)` in the name of a file would be run. Only words of harmless letters
-/// are offered.
+/// What a shell offers for an argument that names something of a configuration.
 extension CompletionKind {
-  /// The formats that are written.
-  static let writtenFormat = list(FormatCatalog.all.filter(\.isWritten).map(\.format.rawValue))
-
   /// A configuration, and the folders on the way to it.
   static let configuration = file(extensions: ["yaml", "yml"])
-
-  /// The policies that ship, and files of policies.
-  static let policy = custom { _, _, prefix in
-    offered(ShippedPolicies.names + policyFiles(beginningWith: prefix))
-  }
 
   /// The sources that the configuration asks.
   static let source = named { $0.sources.map(\.name) }
@@ -62,29 +52,5 @@ extension CompletionKind {
       }
     }
     return path
-  }
-
-  /// Files of YAML, and folders, in the folder of what was typed.
-  private static func policyFiles(beginningWith prefix: String) -> [String] {
-    let folder = prefix.lastIndex(of: "/").map { String(prefix[...$0]) } ?? ""
-    let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.isEmpty ? "." : folder)) ?? []
-    return names.sorted().prefix(1000).compactMap { name in
-      if name.hasPrefix(".") { return nil }
-      if name.hasSuffix(".yaml") || name.hasSuffix(".yml") { return folder + name }
-      var isFolder = false
-      let isThere = FileManager.default.fileExists(atPath: folder + name, isDirectory: &isFolder)
-      return isThere && isFolder ? folder + name + "/" : nil
-    }
-  }
-
-  static func offered(_ words: [String]) -> [String] {
-    words.filter { word in
-      !word.isEmpty
-        && word.utf8.allSatisfy { byte in
-          (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
-            || (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte)
-            || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte) || "-._/+,@%".utf8.contains(byte)
-        }
-    }
   }
 }

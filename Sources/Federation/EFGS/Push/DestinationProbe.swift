@@ -1,7 +1,7 @@
 package import ExposureKeys
 internal import KeyFormats
 package import KeyPeers
-package import KeyStorage
+internal import KeyStorage
 
 /// Tries a destination without handing anything over: is it there, and does it let this certificate in?
 ///

@@ -1,5 +1,5 @@
 package import ExposureKeys
-package import KeyStorage
+internal import KeyStorage
 
 /// What one push to a destination did; as JSON it is described by `schemas/push.schema.json`.
 package struct PushReceipt: Hashable, Sendable {
