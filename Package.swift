@@ -434,7 +434,7 @@ let package = Package(
         "GatewaySettings", "GatewayServer", "KeyIntake", "KeyPeers", "KeyReceiving", "KeyPublishing", "KeyStorage",
         "BundleTrust",
         "S3Objects", "S3Publications", "ExposureKeys",
-        "KeyNormalization", "GatewayTesting", "TransparencyLog",
+        "KeyNormalization", "PolicyFiles", "GatewayTesting", "TransparencyLog",
       ],
       swiftSettings: strict),
     .testTarget(
