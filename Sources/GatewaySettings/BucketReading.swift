@@ -36,22 +36,19 @@ extension GatewayReader {
     let errorsBefore = errorCount
     let endpoint = section.optional(
       "endpoint", "`https://…`, only scheme, host and port", default: "that of AWS for the region",
-      "Where the store is."
-    ).flatMap(endpoint)
+      "Where the store is.", endpoint)
     let name = section.needed(
       "bucket", "3...63 letters, digits, `-`, `.`, `_`", missing: "the name of a bucket", as: .word,
-      "The bucket. Keyferry does not create it."
-    ).flatMap(bucketName)
+      "The bucket. Keyferry does not create it.", bucketName)
     let prefix = section.optional(
       "prefix", "names with slashes between them: `keys/eu`", default: "nothing", as: .word,
-      "The beginning of every name in the bucket."
-    ).flatMap(prefix)
+      "The beginning of every name in the bucket.", prefix)
     let region = section.needed(
       "region", "letters, digits, `-`",
       missing: "the region of the bucket: eu-central-1; or endpoint, for a store that is not AWS",
       default: "with `endpoint`, `us-east-1`; otherwise *must be stated*", when: !section.states("endpoint"),
       "The region for which requests are signed."
-    ).flatMap { self.name($0, marks: "-") }
+    ) { self.name($0, marks: "-") }
     let style: BucketAddress.Style? = section.option(
       "addressing", default: "`path` with `endpoint`, otherwise `virtual-host`",
       "Where the bucket's name is in addresses: first in the path, or before the host.")
@@ -63,7 +60,7 @@ extension GatewayReader {
       default: "looked for in the environment, a web identity, the shared files, the container and the instance",
       "The credentials for publishing."
     ) { set(&settings.credentials, credentials($0)) }
-    settings.rootsPEM = section.roots().flatMap { pem($0, holding: "CERTIFICATE") }
+    settings.rootsPEM = section.roots { pem($0, holding: "CERTIFICATE") }
     section.choice(
       "checksums", &settings.sendsChecksums, "sha256", "none",
       "Whether SHA-256 checksums go with every object. Some stores do not support them.")

@@ -8,10 +8,13 @@ extension Section {
   typealias Form = SettingDescription.Form
 
   /// The setting of this name, if the file states it.
-  func optional(
-    _ name: String, _ allowed: String, default normally: String = "none", as form: Form = .text, _ meaning: String
-  ) -> Setting? {
-    take(SettingDescription(name, form, normally: normally, allowed: allowed, meaning))
+  ///
+  /// - Parameter read: makes the value of the setting; `nil` adds a fault.
+  func optional<Value>(
+    _ name: String, _ allowed: String, default normally: String = "none", as form: Form = .text, _ meaning: String,
+    _ read: (Setting) -> Value? = unread
+  ) -> Value? {
+    take(SettingDescription(name, form, normally: normally, allowed: allowed, meaning)).flatMap(read)
   }
 
   /// The setting of this name; `nil` adds a fault.
@@ -20,12 +23,13 @@ extension Section {
   ///   - missing: what the fault names as allowed, if it is not the same as on the page.
   ///   - normally: for a setting that must be stated under a condition.
   ///   - isNeeded: that condition.
-  func needed(
+  func needed<Value>(
     _ name: String, _ allowed: String, missing: String? = nil, default normally: String? = nil, as form: Form = .text,
-    when isNeeded: Bool = true, _ meaning: String
-  ) -> Setting? {
+    when isNeeded: Bool = true, _ meaning: String, _ read: (Setting) -> Value? = unread
+  ) -> Value? {
     let description = SettingDescription(name, form, normally: normally, allowed: allowed, meaning)
-    return isNeeded ? need(description, missing ?? allowed.filter { $0 != "`" }) : take(description)
+    let setting = isNeeded ? need(description, missing ?? allowed.filter { $0 != "`" }) : take(description)
+    return setting.flatMap(read)
   }
 
   func section(
@@ -121,17 +125,20 @@ extension Section {
   static let secretForm = "`{file: PATH}` or `{env: NAME}`"
   static let codesForm = "a list of codes: `[DE, US-VA]`"
 
-  func secret(_ name: String, default normally: String = "none", _ meaning: String) -> Setting? {
+  func secret<Value>(
+    _ name: String, default normally: String = "none", _ meaning: String, _ read: (Setting) -> Value? = unread
+  ) -> Value? {
     declareSecret(name)
-    return optional(name, Self.secretForm, default: normally, as: .section, meaning)
+    return optional(name, Self.secretForm, default: normally, as: .section, meaning, read)
   }
 
-  func neededSecret(
+  func neededSecret<Value>(
     _ name: String, missing: String? = nil, default normally: String? = nil, when isNeeded: Bool = true,
-    _ meaning: String
-  ) -> Setting? {
+    _ meaning: String, _ read: (Setting) -> Value? = unread
+  ) -> Value? {
     declareSecret(name)
-    return needed(name, Self.secretForm, missing: missing, default: normally, as: .section, when: isNeeded, meaning)
+    return needed(
+      name, Self.secretForm, missing: missing, default: normally, as: .section, when: isNeeded, meaning, read)
   }
 
   /// The section of a secret, which `GatewayReader.secret` reads.
@@ -144,16 +151,23 @@ extension Section {
     if isPrefixed { declare("prefix", "a text", "The text before the secret.") }
   }
 
-  func codes(_ name: String, default normally: String = "none", _ meaning: String) -> Setting? {
-    optional(name, Self.codesForm, default: normally, as: .list(.text), meaning)
+  func codes<Value>(
+    _ name: String, default normally: String = "none", _ meaning: String, _ read: (Setting) -> Value?
+  ) -> Value? {
+    optional(name, Self.codesForm, default: normally, as: .list(.text), meaning, read)
   }
 
-  func policy(_ name: String, default normally: String = "`default`", _ meaning: String) -> Setting? {
-    optional(name, "a policy's name or path", default: normally, meaning)
+  func policy<Value>(
+    _ name: String, default normally: String = "`default`", _ meaning: String, _ read: (Setting) -> Value? = unread
+  ) -> Value? {
+    optional(name, "a policy's name or path", default: normally, meaning, read)
   }
 
-  func roots(_ meaning: String = "The certificates to trust instead of the system's.") -> Setting? {
-    optional("roots", "a PEM file", default: "the system's", meaning)
+  /// Certificates in place of the system's.
+  func roots<Value>(
+    _ meaning: String = "The certificates to trust instead of the system's.", _ read: (Setting) -> Value? = unread
+  ) -> Value? {
+    optional("roots", "a PEM file", default: "the system's", meaning, read)
   }
 
   func addressBlocks(_ name: String, default normally: String = "none", _ meaning: String) -> [Setting]? {
@@ -161,6 +175,9 @@ extension Section {
     return optional(name, allowed, default: normally, as: .list(.text), meaning)?.list()
   }
 }
+
+/// The setting itself, whose value is read later.
+func unread(_ setting: Setting) -> Setting? { setting }
 
 extension SettingDescription.Form {
   static let duration = pattern("^[0-9]+ *(days?|d|hours?|h|min|minutes?|s|seconds?)$")

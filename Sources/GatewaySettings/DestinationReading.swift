@@ -23,34 +23,31 @@ extension GatewayReader {
     guard let section = setting.section(labelledBy: "name") else { return nil }
     let name = section.needed(
       "name", "letters, digits, hyphens, dots", as: .word, "The operator's name for it. No source has this name."
-    ).flatMap { self.name($0, marks: "-.") }
+    ) { self.name($0, marks: "-.") }
     let efgs = PeerProtocol.efgs.rawValue
     if let peer = section.needed("protocol", "`\(efgs)`", as: .words([efgs]), "The protocol of the gateway."),
       !peer.isWord(efgs)
     {
       peer.add("\(peer.shown), allowed \(efgs)")
     }
-    let location = section.needed("location", "an address: `https://efgs.example.org`", "Where it is.")
-      .flatMap(secureAddress)
+    let location = section.needed("location", "an address: `https://efgs.example.org`", "Where it is.", secureAddress)
     let origin = section.needed(
       "origin", "a code: `DE`", missing: "the own origin whose keys are handed over: DE",
-      "The own origin whose keys are sent."
-    ).flatMap(code)
+      "The own origin whose keys are sent.", code)
     let sources = section.needed(
       "sources", "a list of names", missing: "the sources and doors whose keys may go there: [uploads]",
       as: .list(.word),
-      "The sources and upload endpoints whose claims may go there: those whose users have agreed. No other claims are sent, and none that a federation gateway sent."
-    ).flatMap(sourceNames)
+      "The sources and upload endpoints whose claims may go there: those whose users have agreed. No other claims are sent, and none that a federation gateway sent.",
+      sourceNames)
     let policy = section.policy(
       "policy", default: "`efgs`",
-      "The policy that decides when a key may go and which report types do. The key is sent as it was received, not as apps receive it."
-    ).flatMap(policy)
+      "The policy that decides when a key may go and which report types do. The key is sent as it was received, not as apps receive it.",
+      policy)
     var settings = DestinationSettings(
       name: name ?? "", location: location ?? "", origin: origin ?? "", sources: sources ?? [],
       publishing: policy ?? federationPolicy, signer: .none)
     settings.regions = section.codes(
-      "regions", default: "those that its claims name", "The countries that every key is for."
-    ).flatMap(codes)?.sorted()
+      "regions", default: "those that its claims name", "The countries that every key is for.", codes)?.sorted()
     section.duration("every", &settings.interval, in: Allowed.interval, "The time between pushes.")
     section.number("batch-keys", &settings.batchKeys, in: EFGSUpload.batchKeys, "Keys of one batch at most.")
     let ages = DestinationSettings.maximumAgeAllowed
@@ -68,7 +65,7 @@ extension GatewayReader {
     let signer = section.needed(
       "signing", "a section", missing: "a section with the certificate and the key that sign batches", as: .section,
       "The certificate and the key that sign batches."
-    ).flatMap { self.signer($0, of: origin) }
+    ) { self.signer($0, of: origin) }
     section.finish()
     guard name != nil, location != nil, origin != nil, sources != nil, let signer else { return nil }
     settings.signer = signer
@@ -97,12 +94,12 @@ extension GatewayReader {
   // MARK: How it is reached
 
   private func way(_ transport: inout TransportSettings, _ section: Section, of origin: String?) {
-    transport.rootsPEM = section.roots().flatMap { pem($0, holding: "CERTIFICATE") }
+    transport.rootsPEM = section.roots { pem($0, holding: "CERTIFICATE") }
     if let setting = section.optional("certificate", "a PEM file", "The gateway's own certificate for TLS.") {
       transport.clientCertificatePEM = pem(setting, holding: "CERTIFICATE")
       judgeCountry(transport.clientCertificatePEM, of: origin, setting)
     }
-    transport.clientKeyPEM = section.secret("key", "Its private key.").flatMap(privateKey)
+    transport.clientKeyPEM = section.secret("key", "Its private key.", privateKey)
     transport.totalSeconds = 300
     section.duration(
       "time-out", &transport.totalSeconds, in: Allowed.totalSeconds, "For one batch and its answer.")

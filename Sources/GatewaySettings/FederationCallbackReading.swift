@@ -10,8 +10,8 @@ extension GatewayReader {
   ) -> FederationDoorSettings? {
     let listen = section.optional(
       "listen", "an address and a port: `0.0.0.0:8444`", default: "that of the server",
-      "The federation's own address, apart from that of phones. With `certificates-from: tls` it must be stated."
-    ).flatMap(self.listen)
+      "The federation's own address, apart from that of phones. With `certificates-from: tls` it must be stated.",
+      self.listen)
     var (certificate, certificateFile): (String?, String?) = (nil, nil)
     if let setting = section.optional(
       "certificate", "a PEM file", default: "that of the server", "The certificate at `federation.listen`.")
@@ -51,7 +51,7 @@ extension GatewayReader {
   }
 
   private func field(_ name: String, _ target: inout String, _ section: Section, _ meaning: String) {
-    set(&target, section.optional(name, "a name", default: "`\(target)`", meaning).flatMap(fieldName))
+    set(&target, section.optional(name, "a name", default: "`\(target)`", meaning, fieldName))
   }
 
   private func fieldName(_ setting: Setting) -> String? {
@@ -65,9 +65,10 @@ extension GatewayReader {
 
   /// `callbacks`.
   func federationCallbacks(_ section: Section) -> FederationCallbackSettings? {
-    let certificate = section.needed("certificate", "a PEM file", "The gateway's certificate for the calls.")
-      .flatMap { pem($0, holding: "CERTIFICATE") }
-    let key = section.neededSecret("key", "Its private key.").flatMap(privateKey)
+    let certificate = section.needed("certificate", "a PEM file", "The gateway's certificate for the calls.") {
+      pem($0, holding: "CERTIFICATE")
+    }
+    let key = section.neededSecret("key", "Its private key.", privateKey)
     var settings = FederationCallbackSettings(certificatePEM: certificate ?? "", privateKeyPEM: key ?? Secret(""))
     settings.privateNetworks =
       section.addressBlocks(

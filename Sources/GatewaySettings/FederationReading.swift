@@ -39,8 +39,8 @@ extension GatewayReader {
     if let trust, let certificates, let reading {
       settings = FederationGatewaySettings(trust: trust, clientCertificates: certificates, reading: reading)
     }
-    let path = section.optional("path", "a path: `/efgs`", default: "`/`", "The beginning of every address.")
-      .flatMap(federationPath)
+    let path = section.optional(
+      "path", "a path: `/efgs`", default: "`/`", "The beginning of every address.", federationPath)
     let keys = 1...100_000
     let uploadKeys = section.number("upload-keys", default: "5000", in: keys, "Keys of one upload at most.")
     let batchKeys = section.number(
@@ -58,8 +58,8 @@ extension GatewayReader {
       section, "Properties of signatures that are accepted although they are refused by default.")
     let rehearsals = section.codes(
       "rehearsal",
-      "Countries whose uploads are verified, recorded and reported like all others, and neither passed on nor published."
-    ).flatMap(codes)
+      "Countries whose uploads are verified, recorded and reported like all others, and neither passed on nor published.",
+      codes)
     guard var settings else { return nil }
     set(&settings.rehearsals, rehearsals)
     set(&settings.path, path)

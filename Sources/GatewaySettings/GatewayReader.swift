@@ -67,9 +67,7 @@ final class GatewayReader {
   func plan(_ text: String) -> GatewayPlan? {
     guard let root = document.root(of: text) else { return nil }
     let state = root.needed(
-      "state", Section.path, missing: "a folder", "The folder of the store and of downloads in progress."
-    )
-    .flatMap(resolvedPath)
+      "state", Section.path, missing: "a folder", "The folder of the store and of downloads in progress.", resolvedPath)
     var database: DatabaseAccess?
     let isInDatabase = root.states("store")
     root.section("store", default: "in the folder of `state`", "Where the store is.") { database = store($0) }
@@ -78,9 +76,8 @@ final class GatewayReader {
     let ownOrigins =
       root.codes(
         "own-origins",
-        "The gateway's own origins. Keyferry takes their keys from a source that has the origin itself (`origin: NL`), and rejects them from every other source, as own keys that come back."
-      )
-      .flatMap(codes) ?? []
+        "The gateway's own origins. Keyferry takes their keys from a source that has the origin itself (`origin: NL`), and rejects them from every other source, as own keys that come back.",
+        codes) ?? []
     let population = root.number(
       "population", default: "\(BusyDay.keys(of: nil)) keys a day", in: BusyDay.populations,
       "Inhabitants of the own origins. \(BusyDay.keysPerThousand) keys of each thousand, at least \(BusyDay.fewestKeys), are no flood on any day: from each upload endpoint, and from each source of an own origin."
@@ -101,7 +98,7 @@ final class GatewayReader {
     let behindLimit = root.optional(
       "behind", "never, \(behind.durations)", default: "never", as: .either(.words(["never"]), .duration),
       "Keyferry raises an alarm if a source answers and has had no new key for this time: `/ready/publishing` and `keyferry status`. A source that never had any key raises none."
-    ).flatMap { $0.isWord("never") ? nil : $0.duration(behind) }
+    ) { $0.isWord("never") ? nil : $0.duration(behind) }
     let sources = root.sections("sources", "Where keys are pulled from.", source)
     let destinations = root.sections("destinations", "Federation gateways that receive own keys.", destination)
     let listed = root.sections("series", "What is published.", self.series)

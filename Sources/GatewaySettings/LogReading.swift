@@ -19,8 +19,7 @@ extension GatewayReader {
     let name = section.needed(
       "name", "a name without spaces and `+`: `keys.example.org/log`",
       missing: "where the log is served, without https://: keys.example.org/log",
-      "Its name and that of its key: where it is served, without `https://`. It never changes."
-    ).flatMap(logName)
+      "Its name and that of its key: where it is served, without `https://`. It never changes.", logName)
     let folder =
       section.optional(
         "folder", "letters, digits, `-`, `_`", default: "`\(EvidenceSettings.usualFolder)`", as: .word,
@@ -109,12 +108,11 @@ extension GatewayReader {
   private func witness(_ setting: Setting) -> WitnessSettings? {
     guard let section = setting.section() else { return nil }
     let key = section.needed(
-      "key", "`NAME+HEX+BASE64`, of type 4", missing: "the key of a witness: NAME+HEX+BASE64", "Its public key."
-    ).flatMap(witnessKey)
+      "key", "`NAME+HEX+BASE64`, of type 4", missing: "the key of a witness: NAME+HEX+BASE64", "Its public key.",
+      witnessKey)
     let address = section.needed(
       "url", "`https://…` or `http://…`", missing: "https://witness.example.org",
-      "The address before `/add-checkpoint`."
-    ).flatMap(address)
+      "The address before `/add-checkpoint`.", address)
     section.finish()
     guard let key, let address else { return nil }
     return WitnessSettings(key: key, address: address.hasSuffix("/") ? String(address.dropLast()) : address)

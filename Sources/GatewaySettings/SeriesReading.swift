@@ -51,9 +51,9 @@ extension GatewayReader {
     guard let section = setting.section(labelledBy: "name") else { return nil }
     let name = section.needed(
       "name", "letters, digits, hyphens", as: .word, "Its name and its folder. It must be unique, regardless of case."
-    ).flatMap { self.name($0, marks: "-") }
-    let title = section.optional("title", "a line of text", default: "the name", as: .word, "Its name for people.")
-      .flatMap(line)
+    ) { self.name($0, marks: "-") }
+    let title = section.optional(
+      "title", "a line of text", default: "the name", as: .word, "Its name for people.", line)
     let source = section.optional(
       "mirror", "a source with `protocol: index` and keys as `trust`",
       "The source whose archives this series shows byte for byte, as signed and named by their origin. Such a series has only `name`, `title`, `every` and `grace` besides."
@@ -64,7 +64,7 @@ extension GatewayReader {
     let period = section.optional(
       "every", allowed.durations, default: TimeSpan.text(settings.period), as: .duration,
       "The length of a window. It divides a day."
-    ).flatMap { self.period($0, allowed) }
+    ) { self.period($0, allowed) }
     let grace = section.duration(
       "grace", default: TimeSpan.text(settings.graceSeconds), in: 0...2_592_000,
       "How long a file stays after the last index that named it.")
@@ -89,14 +89,13 @@ extension GatewayReader {
   private func own(_ section: Section, _ settings: inout SeriesSettings) -> ([StatedIdentity], Int?) {
     settings.selection.include = section.codes(
       "include", default: "all keys",
-      "Keys for any of these regions: they name it, or it is their origin. By the default policy, keys that name no region are for all."
-    ).flatMap(codes)
+      "Keys for any of these regions: they name it, or it is their origin. By the default policy, keys that name no region are for all.",
+      codes)
     set(
       &settings.selection.exclude,
-      section.codes("exclude", "Not keys for these, unless they are for an included one as well.").flatMap(codes))
+      section.codes("exclude", "Not keys for these, unless they are for an included one as well.", codes))
     settings.selection.origins = section.codes(
-      "origins", default: "any", "Only keys of these origins, whatever regions they are for."
-    ).flatMap(codes)
+      "origins", default: "any", "Only keys of these origins, whatever regions they are for.", codes)
     section.flag("travellers-only", &settings.selection.travellersOnly, "Only keys for more than one region.")
     let policy = section.policy("publishing", "The policy by which keys are published.")
     set(&settings.publishing, policy.flatMap(self.policy))
@@ -110,8 +109,7 @@ extension GatewayReader {
     settings.identities = identities.map(\.scheduled)
     settings.headerRegion = section.optional(
       "region", "a line of text", as: .word,
-      "The region in the header of a bundle. By convention it is the mobile country code."
-    ).flatMap(line)
+      "The region in the header of a bundle. By convention it is the mobile country code.", line)
     section.section("minimum", "How small windows are treated.") { section in
       section.number(
         "keys", &settings.minimumKeys, in: 0...100_000, "Keys go out when there are this many, padding included.")
@@ -147,15 +145,14 @@ extension GatewayReader {
       section.optional(
         "names", "`{start}`, `{number}` and perhaps `{end}`, with letters, digits, `-`, `_` between",
         default: "`\(settings.namePattern)`",
-        "The names of the windows' files, for apps that read names. The series' name is the folder."
-      ).flatMap(names))
+        "The names of the windows' files, for apps that read names. The series' name is the folder.", names))
     set(
       &settings.editionsPerDay,
       section.optional(
         "editions", "`none`, or a number that divides 24", default: "\(settings.editionsPerDay)",
         as: .either(.words(["none"]), .number(1...24)),
-        "How many archives a day, at most, apps made from Apple's sample receive. Each holds the publications of a day or a part of it, once that is over. With `none` these apps receive the windows."
-      ).flatMap(editions))
+        "How many archives a day, at most, apps made from Apple's sample receive. Each holds the publications of a day or a part of it, once that is over. With `none` these apps receive the windows.",
+        editions))
     section.days("listed", &settings.listedDays, in: 1...60, "How long indexes name a bundle.")
     return (identities, keys?.count)
   }
@@ -192,15 +189,14 @@ extension GatewayReader {
     let version = section.needed(
       "version", marks, missing: "the key's version as registered: v1", as: .word, "The key's version as registered."
     )?.text()
-    let app = section.optional("app", "a bundle id", "The iOS app that trusts the key.").flatMap { $0.text() }
-    let android = section.optional("android", "a package name", "The Android app that trusts the key.")
-      .flatMap { $0.text() }
+    let app = section.optional("app", "a bundle id", "The iOS app that trusts the key.") { $0.text() }
+    let android = section.optional("android", "a package name", "The Android app that trusts the key.") { $0.text() }
     let from = section.optional(
-      "from", "a time in UTC: `2020-06-01T00:00:00Z`", default: "no limit", "The first instant at which it signs."
-    ).flatMap(instant)
+      "from", "a time in UTC: `2020-06-01T00:00:00Z`", default: "no limit", "The first instant at which it signs.",
+      instant)
     let until = section.optional(
-      "until", "a time in UTC, after `from`", default: "no limit", "The first instant at which it no longer signs."
-    ).flatMap(instant)
+      "until", "a time in UTC, after `from`", default: "no limit", "The first instant at which it no longer signs.",
+      instant)
     section.finish()
     if let from, let until, until <= from {
       document.add(section.place(of: "until"), "\(until), allowed a time after from, \(from)")

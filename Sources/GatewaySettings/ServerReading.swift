@@ -33,12 +33,11 @@ extension GatewayReader {
     var settings = ServerSettings()
     let listen = section.optional(
       "listen", "`HOST:PORT`; port 0 is any free one", default: "`\(settings.host):\(settings.port)`",
-      "Address and port."
-    ).flatMap(listen)
+      "Address and port.", listen)
     if let listen { (settings.host, settings.port) = (listen.host, listen.port) }
     settings.publicURL = section.optional(
-      "url", "`https://…`", default: "taken from the request", "The beginning of every address, as apps see it."
-    ).flatMap(address)
+      "url", "`https://…`", default: "taken from the request", "The beginning of every address, as apps see it.",
+      address)
     if let setting = section.optional(
       "certificate", "a PEM file",
       "The server's certificate: HTTP/2 and HTTP/1.1 over TLS. Without it the server uses plain HTTP/1.1. A renewed file is used within half a minute."
@@ -55,18 +54,16 @@ extension GatewayReader {
       document.add(section.place(of: missing), "missing: a certificate and its key go together")
     }
     settings.responseKeyPEM = section.secret(
-      "response-key", "The P-256 key that signs the answers of the layout `dp3t`."
-    ).flatMap(signingKeyPEM)
+      "response-key", "The P-256 key that signs the answers of the layout `dp3t`.", signingKeyPEM)
     settings.layouts = section.optional(
       "layouts", "a list of layouts", default: "all layouts", as: .list(.words(layouts.sorted())),
-      "The layouts to serve."
-    ).flatMap(readLayouts)
+      "The layouts to serve.", readLayouts)
     settings.defaultSeries = section.optional(
       "default-series", "a series", default: "the first", as: .word, "The series for an app that asks for none."
-    ).flatMap { $0.text() }
+    ) { $0.text() }
     settings.travelSeries = section.optional(
       "travel", "a series", as: .word, "The series of travellers, in the roaming map."
-    ).flatMap { $0.text() }
+    ) { $0.text() }
     section.section(
       "roaming", default: "none; in the roaming map, each series but `travel` is a country of its name",
       "The series of each country, in the roaming map of Google's app and the countries of DP-3T's."
@@ -90,12 +87,12 @@ extension GatewayReader {
       }
     }
     settings.exposureConfiguration = section.optional(
-      "exposure-configuration", "a JSON file", default: "a default", "The exposure configuration to serve."
-    ).flatMap(exposureConfiguration)
+      "exposure-configuration", "a JSON file", default: "a default", "The exposure configuration to serve.",
+      exposureConfiguration)
     settings.dp3tConfiguration = section.optional(
       "dp3t-configuration", "a JSON file", default: "the defaults",
-      "What the layout `dp3t` serves at `/v1/config`: thresholds, factors and texts, in place of the defaults."
-    ).flatMap(dp3tConfiguration)
+      "What the layout `dp3t` serves at `/v1/config`: thresholds, factors and texts, in place of the defaults.",
+      dp3tConfiguration)
     rate(section, &settings.requestsPerMinute, "Requests a minute from one client.")
     section.section("connections", "How many connections there may be, and how slow clients may be.") {
       connections($0, &settings.limits)
@@ -150,7 +147,7 @@ extension GatewayReader {
     let name = section.needed(
       "name", "letters, digits, `-` `_` `.`", default: "`\(UploadSettings.usualName)`; in a list, it *must be stated*",
       as: .word, when: isNamed, "The name of these endpoints in claims, `status`, `pause`, `recall` and metrics."
-    ).flatMap { self.name($0, marks: "-_.") }
+    ) { self.name($0, marks: "-_.") }
     var settings = uploadSettings(section)
     settings?.name = name ?? UploadSettings.usualName
     // It is looked for with what else holds between settings.
@@ -161,16 +158,15 @@ extension GatewayReader {
     ).flatMap(code)
     let reading = section.policy(
       "reading",
-      "The policy by which its keys are read. Keys that expired more than 15 days ago and keys from the future are always rejected."
-    ).flatMap(policy)
+      "The policy by which its keys are read. Keys that expired more than 15 days ago and keys from the future are always rejected.",
+      policy)
     let regions = section.codes(
       "regions", default: "the origin",
-      "The regions that its keys are for. Keys of a user who has not travelled are only for the origin."
-    ).flatMap(codes)
+      "The regions that its keys are for. Keys of a user who has not travelled are only for the origin.", codes)
     let series = section.optional(
       "series", "a list of series", default: "those that publish its keys", as: .list(.word),
       "The series at whose addresses keys are taken: `/apple/{series}/keys`."
-    ).flatMap { $0.list() }
+    ) { $0.list() }
     return StatedUploads(
       section: section, settings: settings, name: name ?? UploadSettings.usualName,
       origin: origin, reading: reading, regions: regions, series: series)
@@ -207,8 +203,7 @@ extension GatewayReader {
     var settings = OperatorsSettings()
     let listen = section.needed(
       "listen", "`HOST:PORT`; port 0 is any free one", missing: "an address and a port: 127.0.0.1:\(settings.port)",
-      "Address and port, over plain HTTP. Phones and national back ends are not answered there."
-    ).flatMap(listen)
+      "Address and port, over plain HTTP. Phones and national back ends are not answered there.", listen)
     set(
       &settings.clients,
       section.addressBlocks(

@@ -20,14 +20,14 @@ extension GatewayReader {
     guard let section = setting.section(labelledBy: "name") else { return nil }
     let name = section.needed(
       "name", "letters, digits, hyphens, dots", as: .word, "The operator's name for it. It must be unique."
-    ).flatMap { self.name($0, marks: "-.") }
+    ) { self.name($0, marks: "-.") }
     let protocols = peers.map(\.rawValue)
-    let peer = section.needed("protocol", protocols.ticked, as: .words(protocols), "The protocol of the peer.")
-      .flatMap(self.peer)
+    let peer = section.needed(
+      "protocol", protocols.ticked, as: .words(protocols), "The protocol of the peer.", self.peer)
     let location = section.needed(
       "location", "`https://…` or `http://…`; for `files` a folder, apart from the gateway's own",
       missing: "an address: https://keys.example.org, or a folder for files", "Where it is."
-    ).flatMap { self.location($0, of: peer) }
+    ) { self.location($0, of: peer) }
     var options: [String: String] = [:]
     var secrets: [String: Secret] = [:]
     /// What is wrong with these is told already.
@@ -58,17 +58,17 @@ extension GatewayReader {
       "a PEM file, a folder of `ID-VERSION.pem`, a JSON trust store; `host`; `origins`; `operator`; as the protocol allows",
       missing: "\(Self.spellings(of: trusts(of: peer))); add a line such as trust: keys/de.pem",
       "The proof that keys are from this source. Trust store: one of its keys has signed each document. `host`: the host has proved its name by TLS. `origins`: each origin has signed its keys. `operator`: you vouch for it, and Keyferry asks for no proof."
-    ).flatMap { self.trust($0, of: peer, section, isSecure: location?.hasPrefix("http://") != true) }
+    ) { self.trust($0, of: peer, section, isSecure: location?.hasPrefix("http://") != true) }
     for name in ["federation-trust", "allow"] where section.states(name) && trust.map({ $0.kind != .origins }) ?? false
     {
       document.add(section.place(of: name), "is for trust: origins alone")
     }
-    let reading = section.policy("reading", "The policy by which its keys are read.").flatMap(policy)
+    let reading = section.policy("reading", "The policy by which its keys are read.", policy)
     var settings = SourceSettings(
       name: name ?? "", peer: peer ?? .files, location: location ?? "", options: options, secrets: secrets,
       // Without one there is a fault, and no plan comes of it.
       trust: trust ?? .operator, reading: reading ?? defaultPolicy)
-    settings.origin = section.optional("origin", "a code: `DE`", "The origin of its keys that name none.").flatMap(code)
+    settings.origin = section.optional("origin", "a code: `DE`", "The origin of its keys that name none.", code)
     if let setting = section.optional(
       "relay", "`true`, `false`, \(Section.codesForm)", default: "`\(settings.isRelay)`",
       as: .either(.words(["true", "false"]), .list(.text)),
@@ -78,12 +78,11 @@ extension GatewayReader {
     }
     settings.speaksFor = section.optional(
       "speaks-for", "`any`, \(Section.codesForm)", default: "its origin", as: .either(.words(["any"]), .list(.text)),
-      "The origins that it may speak for. Its reading policy must allow them, too. A source without an origin speaks for any that its keys name."
-    ).flatMap(spokenOrigins)
+      "The origins that it may speak for. Its reading policy must allow them, too. A source without an origin speaks for any that its keys name.",
+      spokenOrigins)
     settings.regions = section.codes(
       "regions", default: "any",
-      "The regions that its keys may name. Keyferry drops others, and rejects a key that names no other."
-    ).flatMap(codesOfKeys)
+      "The regions that its keys may name. Keyferry drops others, and rejects a key that names no other.", codesOfKeys)
     section.flag(
       "rehearsal", &settings.isRehearsal,
       "Whether it is pulled, verified and reported like any other, and nothing of it is published.")
@@ -283,11 +282,11 @@ extension GatewayReader {
     section.section("headers", default: "none", "Headers sent to its host, and to no other.") {
       transport.headers = headers($0)
     }
-    transport.rootsPEM = section.roots().flatMap { pem($0, holding: "CERTIFICATE") }
+    transport.rootsPEM = section.roots { pem($0, holding: "CERTIFICATE") }
     transport.clientCertificatePEM = section.optional(
       "client-certificate", "a PEM file", "The gateway's own certificate, for peers that ask for one."
-    ).flatMap { pem($0, holding: "CERTIFICATE") }
-    transport.clientKeyPEM = section.secret("client-key", "Its private key.").flatMap(privateKey)
+    ) { pem($0, holding: "CERTIFICATE") }
+    transport.clientKeyPEM = section.secret("client-key", "Its private key.", privateKey)
     if section.states("client-certificate") != section.states("client-key") {
       let missing = section.states("client-key") ? "client-certificate" : "client-key"
       document.add(section.place(of: missing), "missing: a client certificate and its key go together")

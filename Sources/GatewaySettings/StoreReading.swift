@@ -15,7 +15,7 @@ extension GatewayReader {
     let connection = section.neededSecret(
       "connection", missing: "how the database is reached, \(Self.secretForm)",
       "How it is reached, as libpq reads it: `postgresql://keyferry@db.example.org/keyferry`. It may contain the password."
-    ).flatMap { secret($0, isNeeded: true) }
+    ) { secret($0, isNeeded: true) }
     let schema =
       section.optional(
         "schema", "small letters, digits, `_`", default: "`\(access.schema)`",

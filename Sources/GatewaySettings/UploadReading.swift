@@ -28,8 +28,8 @@ extension GatewayReader {
     }
     settings.revisionKey = section.secret(
       "revision-key",
-      "The key that seals revision tokens, 32 characters or more. It *must be stated* if `certificates` open the endpoint `publish`. Without it no client can change an earlier statement about a key."
-    ).flatMap(revisionKey)
+      "The key that seals revision tokens, 32 characters or more. It *must be stated* if `certificates` open the endpoint `publish`. Without it no client can change an earlier statement about a key.",
+      revisionKey)
     settings.ignoredMembers = Set(
       section.list(
         "ignored-members", of: "names", as: .word, "Members of a publish request to ignore, regardless of case."
@@ -57,12 +57,11 @@ extension GatewayReader {
     set(
       &settings.path,
       section.optional(
-        "path", "a path: `/va`", default: "nothing", "The beginning of each address: `/va` makes `/va/v1/publish`."
-      ).flatMap(doorPath))
+        "path", "a path: `/va`", default: "nothing", "The beginning of each address: `/va` makes `/va/v1/publish`.",
+        doorPath))
     settings.protocols = section.optional(
       "protocols", "a list of \(UploadDoors.names.ticked)", default: "all", as: .list(.words(UploadDoors.names)),
-      "Which upload endpoints are open, of those for which the file states a way to let uploads in."
-    ).flatMap(doorProtocols)
+      "Which upload endpoints are open, of those for which the file states a way to let uploads in.", doorProtocols)
     if section.states("certificates"), !section.states("revision-key"),
       settings.protocols?.contains("publish") ?? true
     {
@@ -105,15 +104,14 @@ extension GatewayReader {
   private func certificates(_ setting: Setting) -> CertificateSettings? {
     guard let section = setting.section(labelledBy: "issuer") else { return nil }
     let text = "a line of text"
-    let issuer = section.needed("issuer", text, missing: "what the claim iss says", "The value of the claim `iss`.")
-      .flatMap(line)
-    let audience = section.needed("audience", text, missing: "what the claim aud says", "The value of the claim `aud`.")
-      .flatMap(line)
+    let issuer = section.needed(
+      "issuer", text, missing: "what the claim iss says", "The value of the claim `iss`.", line)
+    let audience = section.needed(
+      "audience", text, missing: "what the claim aud says", "The value of the claim `aud`.", line)
     var settings = CertificateSettings(issuer: issuer ?? "", audience: audience ?? "")
     settings.healthAuthorityID = section.optional(
       "health-authority", text, default: "anything",
-      "The value of `healthAuthorityID` in a request, or of its `appPackageName`."
-    ).flatMap(line)
+      "The value of `healthAuthorityID` in a request, or of its `appPackageName`.", line)
     section.section("keys", default: "none", "Its public keys.") { section in
       section.any("a PEM file", "A P-256 key, under the `kid` of certificates.") { name, setting in
         settings.keys[name] = publicKey(setting)
@@ -123,8 +121,9 @@ extension GatewayReader {
     {
       keySet(setting, &settings)
     }
-    settings.rootsPEM = section.roots("The certificates to trust instead of the system's when a set is fetched.")
-      .flatMap { pem($0, holding: "CERTIFICATE") }
+    settings.rootsPEM = section.roots("The certificates to trust instead of the system's when a set is fetched.") {
+      pem($0, holding: "CERTIFICATE")
+    }
     section.duration(
       "refresh", &settings.refreshSeconds, in: 60...86_400, "The time after which a set is fetched again.")
     if !section.states("keys"), !section.states("key-set") {
@@ -158,16 +157,16 @@ extension GatewayReader {
   }
 
   private func codes(_ section: Section) -> CodeServiceSettings? {
-    let address = section.needed("url", "an address: `https://verify.example.org/api/code`", "Its address.")
-      .flatMap(self.address)
+    let address = section.needed(
+      "url", "an address: `https://verify.example.org/api/code`", "Its address.", self.address)
     var settings = CodeServiceSettings(address: address ?? "")
-    settings.token = section.secret("token", "The bearer token that Keyferry presents to it.").flatMap { secret($0) }
-    settings.rootsPEM = section.roots().flatMap { pem($0, holding: "CERTIFICATE") }
+    settings.token = section.secret("token", "The bearer token that Keyferry presents to it.") { secret($0) }
+    settings.rootsPEM = section.roots { pem($0, holding: "CERTIFICATE") }
     set(
       &settings.member,
       section.optional(
-        "member", "a line of text", default: "`\(settings.member)`", "The member of a request that contains the code."
-      ).flatMap(line))
+        "member", "a line of text", default: "`\(settings.member)`", "The member of a request that contains the code.",
+        line))
     section.duration("time-out", &settings.timeoutSeconds, in: 1...10, "The time until it must have answered.")
     if let setting = section.optional(
       "rate", Self.rates, default: "`\(settings.callsPerMinute)/min`", as: .rate,
@@ -188,8 +187,7 @@ extension GatewayReader {
     let keys = (list ?? []).compactMap(publicKey)
     if list?.isEmpty == true { setting?.add("empty, allowed one key or more") }
     let nextDayKey = section.neededSecret(
-      "next-day-key", "The P-256 key that signs the token for the key of the next day."
-    ).flatMap(signingKeyPEM)
+      "next-day-key", "The P-256 key that signs the token for the key of the next day.", signingKeyPEM)
     var settings = DP3TUploadSettings(keys: keys, nextDayKey: nextDayKey ?? Secret(""))
     section.duration(
       "validity", &settings.validitySeconds, in: 60...604_800, "For how long a token may be valid at most.")
