@@ -60,6 +60,14 @@ extension Section {
 
   // MARK: Values
 
+  /// A value that its own function reads. The target keeps what it has if the file states none, or adds a fault.
+  func value<Value>(
+    _ name: String, _ target: inout Value, _ allowed: String, default normally: String? = nil, as form: Form = .text,
+    _ meaning: String, _ read: (Setting) -> Value?
+  ) {
+    set(&target, optional(name, allowed, default: normally ?? "`\(target)`", as: form, meaning, read))
+  }
+
   func duration(_ name: String, default normally: String, in range: ClosedRange<Int64>, _ meaning: String) -> Int64? {
     optional(name, range.durations, default: normally, as: .duration, meaning)?.duration(range)
   }
@@ -168,11 +176,6 @@ extension Section {
     _ meaning: String = "The certificates to trust instead of the system's.", _ read: (Setting) -> Value? = unread
   ) -> Value? {
     optional("roots", "a PEM file", default: "the system's", meaning, read)
-  }
-
-  func addressBlocks(_ name: String, default normally: String = "none", _ meaning: String) -> [Setting]? {
-    let allowed = "a list of addresses and blocks: `[127.0.0.1, 10.0.0.0/8, \"fd00::/8\"]`"
-    return optional(name, allowed, default: normally, as: .list(.text), meaning)?.list()
   }
 }
 

@@ -24,12 +24,14 @@ extension GatewayReader {
       (key, keyFile) = (privateKey(setting), secretFiles[setting.place.path])
     }
     var fields = CertificateFields()
-    section.section("proxy-fields", "The header fields in which a proxy names the certificate that a client has shown.")
-    {
-      section in
-      field("certificate", &fields.certificate, section, "The whole certificate as PEM, percent-encoded.")
-      field("digest", &fields.digest, section, "SHA-256 of the certificate's DER, hexadecimal or base64.")
-      field("subject", &fields.subject, section, "The certificate's subject: `CN=a,O=b,C=DE`.")
+    section.section(
+      "proxy-fields", "The header fields in which a proxy names the certificate that a client has shown."
+    ) { section in
+      section.value(
+        "certificate", &fields.certificate, "a name", "The whole certificate as PEM, percent-encoded.", fieldName)
+      section.value(
+        "digest", &fields.digest, "a name", "SHA-256 of the certificate's DER, hexadecimal or base64.", fieldName)
+      section.value("subject", &fields.subject, "a name", "The certificate's subject: `CN=a,O=b,C=DE`.", fieldName)
       if Set([fields.digest, fields.subject, fields.certificate].map { $0.lowercased() }).count < 3 {
         document.add(section.place(of: "digest"), "two of the three fields have the same name")
       }
@@ -50,10 +52,6 @@ extension GatewayReader {
     return settings
   }
 
-  private func field(_ name: String, _ target: inout String, _ section: Section, _ meaning: String) {
-    set(&target, section.optional(name, "a name", default: "`\(target)`", meaning, fieldName))
-  }
-
   private func fieldName(_ setting: Setting) -> String? {
     guard let text = setting.text() else { return nil }
     let isName = text.unicodeScalars.allSatisfy { $0.isLetterOrDigit || $0 == "-" || $0 == "_" }
@@ -70,11 +68,10 @@ extension GatewayReader {
     }
     let key = section.neededSecret("key", "Its private key.", privateKey)
     var settings = FederationCallbackSettings(certificatePEM: certificate ?? "", privateKeyPEM: key ?? Secret(""))
-    settings.privateNetworks =
-      section.addressBlocks(
-        "private-networks",
-        "Networks that may be called although they are not on the open internet: for countries on a network of their own, and for tests."
-      )?.compactMap(addressBlock) ?? []
+    addressBlocks(
+      section, "private-networks", &settings.privateNetworks,
+      "Networks that may be called although they are not on the open internet: for countries on a network of their own, and for tests."
+    )
     section.flag(
       "authentication-certificates", &settings.takesAuthenticationCertificates,
       "Whether a country's certificate for `AUTHENTICATION` also counts for the server that is called, as at the European gateway."

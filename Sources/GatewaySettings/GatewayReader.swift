@@ -112,8 +112,7 @@ final class GatewayReader {
     let publication = published.folder
     var log: StatedLog?
     root.section("log", default: "no log", "A public log of publications, which cannot be rewritten in secret.") {
-      section in
-      log = self.log(section, state: state)
+      log = self.log($0, state: state)
     }
     var server: StatedServer?
     root.section("server", default: "nothing is served", "How publications are served.") { server = self.server($0) }

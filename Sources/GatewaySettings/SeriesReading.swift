@@ -91,9 +91,8 @@ extension GatewayReader {
       "include", default: "all keys",
       "Keys for any of these regions: they name it, or it is their origin. By the default policy, keys that name no region are for all.",
       codes)
-    set(
-      &settings.selection.exclude,
-      section.codes("exclude", "Not keys for these, unless they are for an included one as well.", codes))
+    settings.selection.exclude =
+      section.codes("exclude", "Not keys for these, unless they are for an included one as well.", codes) ?? []
     settings.selection.origins = section.codes(
       "origins", default: "any", "Only keys of these origins, whatever regions they are for.", codes)
     section.flag("travellers-only", &settings.selection.travellersOnly, "Only keys for more than one region.")
@@ -140,19 +139,15 @@ extension GatewayReader {
       settings.makesSince = rollups.contains(.since)
       settings.makesKeyDays = rollups.contains(.keyDay)
     }
-    set(
-      &settings.namePattern,
-      section.optional(
-        "names", "`{start}`, `{number}` and perhaps `{end}`, with letters, digits, `-`, `_` between",
-        default: "`\(settings.namePattern)`",
-        "The names of the windows' files, for apps that read names. The series' name is the folder.", names))
-    set(
-      &settings.editionsPerDay,
-      section.optional(
-        "editions", "`none`, or a number that divides 24", default: "\(settings.editionsPerDay)",
-        as: .either(.words(["none"]), .number(1...24)),
-        "How many archives a day, at most, apps made from Apple's sample receive. Each holds the publications of a day or a part of it, once that is over. With `none` these apps receive the windows.",
-        editions))
+    section.value(
+      "names", &settings.namePattern,
+      "`{start}`, `{number}` and perhaps `{end}`, with letters, digits, `-`, `_` between",
+      "The names of the windows' files, for apps that read names. The series' name is the folder.", names)
+    section.value(
+      "editions", &settings.editionsPerDay, "`none`, or a number that divides 24",
+      as: .either(.words(["none"]), .number(1...24)),
+      "How many archives a day, at most, apps made from Apple's sample receive. Each holds the publications of a day or a part of it, once that is over. With `none` these apps receive the windows.",
+      editions)
     section.days("listed", &settings.listedDays, in: 1...60, "How long indexes name a bundle.")
     return (identities, keys?.count)
   }

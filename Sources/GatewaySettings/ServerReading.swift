@@ -99,17 +99,14 @@ extension GatewayReader {
     }
     section.bytes(
       "cache", &settings.limits.cacheBytes, in: 1 << 20...64 << 30, "Memory for files and responses, with their index.")
-    settings.proxies.blocks =
-      section.addressBlocks(
-        "proxies",
-        "Proxies in front of the server. Keyferry trusts what they report about the client: the last hop that is not one of them."
-      )?.compactMap(addressBlock) ?? []
-    set(
-      &settings.metricsClients,
-      section.addressBlocks(
-        "metrics-clients", default: "`[127.0.0.0/8, \"::1\"]`",
-        "The clients that may read `/metrics`, and never through a proxy. The counters of upload endpoints there tell real uploads from fake ones."
-      )?.compactMap(addressBlock))
+    addressBlocks(
+      section, "proxies", &settings.proxies.blocks,
+      "Proxies in front of the server. Keyferry trusts their reports: the client is the last hop that is not one of them."
+    )
+    addressBlocks(
+      section, "metrics-clients", &settings.metricsClients,
+      "The clients that may read `/metrics`, and never through a proxy. The counters of upload endpoints there tell real uploads from fake ones."
+    )
     section.option(
       "proxy-field", &settings.proxies.field,
       "The header field in which they report it. They must write it, and not pass on what they received.")
@@ -204,12 +201,10 @@ extension GatewayReader {
     let listen = section.needed(
       "listen", "`HOST:PORT`; port 0 is any free one", missing: "an address and a port: 127.0.0.1:\(settings.port)",
       "Address and port, over plain HTTP. Phones and national back ends are not answered there.", listen)
-    set(
-      &settings.clients,
-      section.addressBlocks(
-        "clients", default: "`[127.0.0.0/8, \"::1\"]`",
-        "The clients that may read the page and the metrics. Any client that reaches the address may read whether the gateway works."
-      )?.compactMap(addressBlock))
+    addressBlocks(
+      section, "clients", &settings.clients,
+      "The clients that may read the page and the metrics. Any client that reaches the address may read whether the gateway works."
+    )
     guard let listen else { return nil }
     (settings.host, settings.port) = (listen.host, listen.port)
     if listen.port != 0 {
@@ -271,7 +266,15 @@ extension GatewayReader {
     return String(decoding: bytes, as: UTF8.self)
   }
 
-  func addressBlock(_ setting: Setting) -> AddressBlock? {
+  func addressBlocks(_ section: Section, _ name: String, _ target: inout [AddressBlock], _ meaning: String) {
+    let allowed = "a list of addresses and blocks: `[127.0.0.1, 10.0.0.0/8, \"fd00::/8\"]`"
+    let normally = target == AddressBlock.ofThisMachine ? "`[127.0.0.0/8, \"::1\"]`" : "none"
+    section.value(name, &target, allowed, default: normally, as: .list(.text), meaning) {
+      $0.list()?.compactMap(addressBlock)
+    }
+  }
+
+  private func addressBlock(_ setting: Setting) -> AddressBlock? {
     guard let text = setting.text() else { return nil }
     return AddressBlock(text)
       ?? setting.fault("\(setting.shown), allowed an address or a block of them: 127.0.0.1, 10.0.0.0/8, \"fd00::/8\"")

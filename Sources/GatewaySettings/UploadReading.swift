@@ -54,11 +54,9 @@ extension GatewayReader {
     rate(
       section, &settings.requestsPerMinute,
       "Uploads a minute from one client. Rejected uploads are counted separately.")
-    set(
-      &settings.path,
-      section.optional(
-        "path", "a path: `/va`", default: "nothing", "The beginning of each address: `/va` makes `/va/v1/publish`.",
-        doorPath))
+    section.value(
+      "path", &settings.path, "a path: `/va`", default: "nothing",
+      "The beginning of each address: `/va` makes `/va/v1/publish`.", doorPath)
     settings.protocols = section.optional(
       "protocols", "a list of \(UploadDoors.names.ticked)", default: "all", as: .list(.words(UploadDoors.names)),
       "Which upload endpoints are open, of those for which the file states a way to let uploads in.", doorProtocols)
@@ -162,11 +160,8 @@ extension GatewayReader {
     var settings = CodeServiceSettings(address: address ?? "")
     settings.token = section.secret("token", "The bearer token that Keyferry presents to it.") { secret($0) }
     settings.rootsPEM = section.roots { pem($0, holding: "CERTIFICATE") }
-    set(
-      &settings.member,
-      section.optional(
-        "member", "a line of text", default: "`\(settings.member)`", "The member of a request that contains the code.",
-        line))
+    section.value(
+      "member", &settings.member, "a line of text", "The member of a request that contains the code.", line)
     section.duration("time-out", &settings.timeoutSeconds, in: 1...10, "The time until it must have answered.")
     if let setting = section.optional(
       "rate", Self.rates, default: "`\(settings.callsPerMinute)/min`", as: .rate,
