@@ -471,7 +471,7 @@ let package = Package(
       dependencies: [
         "Federation", "GatewaySettings", "GatewayServer", "KeyIntake", "KeyPeers", "KeyReceiving", "KeyPublishing",
         "KeyStorage", "BundleTrust", "S3Objects", "S3Publications", "ExposureKeys",
-        "KeyNormalization", "GatewayTesting", "TransparencyLog",
+        "KeyNormalization", "PolicyFiles", "GatewayTesting", "TransparencyLog",
       ],
       swiftSettings: strict),
     .testTarget(

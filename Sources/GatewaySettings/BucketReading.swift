@@ -18,44 +18,67 @@ extension GatewayReader {
   func publication(_ section: Section, state: String?) -> StatedPublication {
     var stated = StatedPublication()
     stated.isBucket = section.states("s3")
-    guard stated.isBucket else {
-      stated.folder = section.need("folder", "a folder, or s3: a bucket").flatMap(resolvedPath)
-      return stated
-    }
-    stated.folder = section.take("folder").map(resolvedPath) ?? state.map { "\($0)/published" }
-    section.section("s3") { stated.bucket = bucket($0) }
+    let folder = section.needed(
+      "folder", Section.path, missing: "a folder, or s3: a bucket",
+      default: "with `s3`, `published` in `state`; otherwise *must be stated*", when: !stated.isBucket,
+      "The folder of the bundles, apart from `state`. With `publication.s3` it is the copy of the bucket that this machine serves, and can be removed."
+    )
+    stated.folder =
+      folder.map(resolvedPath) ?? (stated.isBucket ? state.map { "\($0)/published" } : nil)
+    section.section(
+      "s3", default: "the folder is published into", "A bucket that bundles are published into, in place of a folder."
+    ) { stated.bucket = bucket($0) }
     return stated
   }
 
+  /// `nil` adds a fault.
   private func bucket(_ section: Section) -> BucketSettings? {
-    let endpoint = section.take("endpoint").map(endpoint)
-    let name = section.need("bucket", "the name of a bucket").flatMap(bucketName)
-    let prefix = section.take("prefix").map(prefix) ?? ""
-    let region =
-      section.states("endpoint")
-      ? section.take("region").map(regionName) ?? "us-east-1"
-      : section.need("region", "the region of the bucket: eu-central-1; or endpoint, for a store that is not AWS")
-        .flatMap(regionName)
-    let style = section.take("addressing").map { $0.option(BucketAddress.Style.self) }
-    var credentials: S3CredentialSource? = .usual(profile: nil)
-    section.section("credentials") { credentials = self.credentials($0) }
-    let roots = section.take("roots").map { pem($0, holding: "CERTIFICATE") }
-    let checksums = section.take("checksums").map { $0.choice("sha256", "none") } ?? true
-    let conditions = section.take("conditional-writes").map { $0.flag() } ?? true
-    let timeout = section.take("time-out").map { $0.duration(Allowed.storeSeconds) } ?? Bucket.usualSeconds
-    if style == .some(.virtualHost), let name, name.contains(".") {
+    let errorsBefore = errorCount
+    let endpoint = section.optional(
+      "endpoint", "`https://…`, only scheme, host and port", default: "that of AWS for the region",
+      "Where the store is.", endpoint)
+    let name = section.needed(
+      "bucket", "3...63 letters, digits, `-`, `.`, `_`", missing: "the name of a bucket", as: .word,
+      "The bucket. Keyferry does not create it.", bucketName)
+    let prefix = section.optional(
+      "prefix", "names with slashes between them: `keys/eu`", default: "nothing", as: .word,
+      "The beginning of every name in the bucket.", prefix)
+    let region = section.needed(
+      "region", "letters, digits, `-`",
+      missing: "the region of the bucket: eu-central-1; or endpoint, for a store that is not AWS",
+      default: "with `endpoint`, `us-east-1`; otherwise *must be stated*", when: !section.states("endpoint"),
+      "The region for which requests are signed."
+    ) { self.name($0, marks: "-") }
+    let style: BucketAddress.Style? = section.option(
+      "addressing", default: "`path` with `endpoint`, otherwise `virtual-host`",
+      "Where the bucket's name is in addresses: first in the path, or before the host.")
+    var settings = BucketSettings(
+      BucketAddress(
+        endpoint: endpoint, bucket: name ?? "", prefix: prefix ?? "", region: region ?? "us-east-1", style: style))
+    section.section(
+      "credentials",
+      default: "looked for in the environment, a web identity, the shared files, the container and the instance",
+      "The credentials for publishing."
+    ) { set(&settings.credentials, credentials($0)) }
+    settings.rootsPEM = section.roots { pem($0, holding: "CERTIFICATE") }
+    section.choice(
+      "checksums", &settings.sendsChecksums, "sha256", "none",
+      "Whether SHA-256 checksums go with every object. Some stores do not support them.")
+    section.flag(
+      "conditional-writes", &settings.hasConditions,
+      "Whether the store honours `If-None-Match` and `If-Match`. With `false` this gateway must be the only one that publishes into the bucket."
+    )
+    section.duration(
+      "time-out", &settings.timeoutSeconds, in: 1...3600,
+      "For one request to the store, with all its repetitions. A store that accepts and does not answer delays a round no longer than this."
+    )
+    let isFaulty = errorCount != errorsBefore
+    if style == .virtualHost, let name, name.contains(".") {
       document.add(
         section.place(of: "addressing"),
         "virtual-host, and the bucket's name has a dot: no certificate is for such a host; allowed path")
     }
-    guard let name, let prefix, let region, let credentials, let checksums, let conditions, let timeout,
-      endpoint.map({ $0 != nil }) ?? true, style.map({ $0 != nil }) ?? true, roots.map({ $0 != nil }) ?? true
-    else { return nil }
-    return BucketSettings(
-      BucketAddress(
-        endpoint: endpoint ?? nil, bucket: name, prefix: prefix, region: region, style: style ?? nil),
-      credentials: credentials, rootsPEM: roots ?? nil, sendsChecksums: checksums, hasConditions: conditions,
-      timeoutSeconds: timeout)
+    return isFaulty ? nil : settings
   }
 
   private func endpoint(_ setting: Setting) -> String? {
@@ -93,13 +116,15 @@ extension GatewayReader {
     return text
   }
 
-  private func regionName(_ setting: Setting) -> String? { name(setting, marks: "-") }
-
   private func credentials(_ section: Section) -> S3CredentialSource? {
-    let profile = section.take("profile").map { name($0, marks: "-_.") }
-    let id = section.take("access-key-id").map(word)
-    let key = section.take("secret-access-key").map { secret($0) }
-    let token = section.take("session-token").map { secret($0) }
+    let profile = section.optional(
+      "profile", "letters, digits, `-`, `_`, `.`", as: .word, "A profile of the shared files."
+    ).map { name($0, marks: "-_.") }
+    let id = section.optional(
+      "access-key-id", "3...128 letters, digits, `-`, `_`", as: .word, "The ID of an access key."
+    ).map(word)
+    let key = section.secret("secret-access-key", "Its secret.").map { secret($0) }
+    let token = section.secret("session-token", "The session token of a temporary key.").map { secret($0) }
     if let profile {
       if id != nil || key != nil || token != nil {
         document.add(

@@ -22,30 +22,51 @@ extension GatewayReader {
 
   private func stated(_ setting: Setting) -> StatedDestination? {
     guard let section = setting.section(labelledBy: "name") else { return nil }
-    let name = section.need("name", "letters, digits, hyphens, dots").flatMap { self.name($0, marks: "-.") }
-    section.read("protocol") { if !$0.isWord(PeerProtocol.efgs.rawValue) { $0.add("\($0.shown), allowed efgs") } }
-    if !section.states("protocol") { document.add(section.place(of: "protocol"), "missing, allowed efgs") }
-    let location = section.need("location", "an address: https://efgs.example.org").flatMap(secureAddress)
-    let origin = section.need("origin", "the own origin whose keys are handed over: DE").flatMap(code)
-    let sources = section.need("sources", "the sources and doors whose keys may go there: [uploads]").flatMap(
+    let name = section.needed(
+      "name", "letters, digits, hyphens, dots", as: .word, "The operator's name for it. No source has this name."
+    ) { self.name($0, marks: "-.") }
+    let efgs = PeerProtocol.efgs.rawValue
+    if let peer = section.needed("protocol", "`\(efgs)`", as: .words([efgs]), "The protocol of the gateway."),
+      !peer.isWord(efgs)
+    {
+      peer.add("\(peer.shown), allowed \(efgs)")
+    }
+    let location = section.needed("location", "an address: `https://efgs.example.org`", "Where it is.", secureAddress)
+    let origin = section.needed(
+      "origin", "a code: `DE`", missing: "the own origin whose keys are handed over: DE",
+      "The own origin whose keys are sent.", code)
+    let sources = section.needed(
+      "sources", "a list of names", missing: "the sources and doors whose keys may go there: [uploads]",
+      as: .list(.word),
+      "The sources and upload endpoints whose claims may go there: those whose users have agreed. No other claims are sent, and none that a federation gateway sent.",
       sourceNames)
-    let policy = section.take("policy").flatMap(policy)
+    let policy = section.policy(
+      "policy", default: "`efgs`",
+      "The policy that decides when a key may go and which report types do. The key is sent as it was received, not as apps receive it.",
+      policy)
     var settings = DestinationSettings(
       name: name ?? "", location: location ?? "", origin: origin ?? "", sources: sources ?? [],
       publishing: policy ?? federationPolicy, signer: .none)
-    settings.regions = section.take("regions").flatMap(codes)?.sorted()
-    set(&settings.interval, section.take("every")?.duration(Allowed.interval))
-    set(&settings.batchKeys, section.take("batch-keys")?.number(EFGSUpload.batchKeys))
-    section.read("maximum-age") { setting in
-      let days = DestinationSettings.maximumAgeAllowed
-      if let age = setting.days(Int64(days.lowerBound)...Int64(days.upperBound)) { settings.maximumAgeDays = Int(age) }
-    }
-    section.read("format") { set(&settings.format, choice($0)) }
-    section.read("symptoms-not-given") { set(&settings.missingOnset, choice($0)) }
-    set(&settings.isRehearsal, section.take("rehearsal")?.flag())
+    settings.regions = section.codes(
+      "regions", default: "those that its claims name", "The countries that every key is for.", codes)?.sorted()
+    section.duration("every", &settings.interval, in: Allowed.interval, "The time between pushes.")
+    section.number("batch-keys", &settings.batchKeys, in: EFGSUpload.batchKeys, "Keys of one batch at most.")
+    let ages = DestinationSettings.maximumAgeAllowed
+    section.days(
+      "maximum-age", &settings.maximumAgeDays, in: Int64(ages.lowerBound)...Int64(ages.upperBound),
+      "Keys that began more days ago are too old, counted from midnight (UTC). A gateway takes 15; a day is left for batches that wait."
+    )
+    section.option("format", &settings.format, "The format of batches.")
+    section.option(
+      "symptoms-not-given", &settings.missingOnset,
+      "The value for keys without information about symptoms: 4000 less the key's age in days, or 2147483647.")
+    section.flag(
+      "rehearsal", &settings.isRehearsal, "Whether everything is selected, signed and shown, and nothing is sent.")
     way(&settings.transport, section, of: origin)
-    let signer = section.need("signing", "a section with the certificate and the key that sign batches")
-      .flatMap { self.signer($0, of: origin) }
+    let signer = section.needed(
+      "signing", "a section", missing: "a section with the certificate and the key that sign batches", as: .section,
+      "The certificate and the key that sign batches."
+    ) { self.signer($0, of: origin) }
     section.finish()
     guard name != nil, location != nil, origin != nil, sources != nil, let signer else { return nil }
     settings.signer = signer
@@ -71,24 +92,18 @@ extension GatewayReader {
     return Set(list.compactMap { name($0, marks: "-.") })
   }
 
-  private func choice<Choice: RawRepresentable & CaseIterable>(_ setting: Setting) -> Choice?
-  where Choice.RawValue == String {
-    guard let text = setting.text() else { return nil }
-    return Choice(rawValue: text)
-      ?? setting.fault("\(setting.shown), allowed \(Choice.allCases.map(\.rawValue).joined(separator: ", "))")
-  }
-
   // MARK: How it is reached
 
   private func way(_ transport: inout TransportSettings, _ section: Section, of origin: String?) {
-    transport.rootsPEM = section.take("roots").flatMap { pem($0, holding: "CERTIFICATE") }
-    section.read("certificate") { setting in
+    transport.rootsPEM = section.roots { pem($0, holding: "CERTIFICATE") }
+    if let setting = section.optional("certificate", "a PEM file", "The gateway's own certificate for TLS.") {
       transport.clientCertificatePEM = pem(setting, holding: "CERTIFICATE")
       judgeCountry(transport.clientCertificatePEM, of: origin, setting)
     }
-    transport.clientKeyPEM = section.take("key").flatMap(privateKey)
+    transport.clientKeyPEM = section.secret("key", "Its private key.", privateKey)
     transport.totalSeconds = 300
-    set(&transport.totalSeconds, section.take("time-out")?.duration(Allowed.totalSeconds))
+    section.duration(
+      "time-out", &transport.totalSeconds, in: Allowed.totalSeconds, "For one batch and its answer.")
     if section.states("certificate") != section.states("key") {
       let missing = section.states("key") ? "certificate" : "key"
       document.add(section.place(of: missing), "missing: a certificate and its key go together")
@@ -122,8 +137,9 @@ extension GatewayReader {
 
   private func signer(_ setting: Setting, of origin: String?) -> PushSigner? {
     guard let section = setting.section() else { return nil }
-    let certificate = section.need("certificate", "a PEM file")
-    let key = section.need("key", Self.secretForm)
+    let certificate = section.needed(
+      "certificate", "a PEM file", "The certificate, of the origin's country. The gateway's operator has it on record.")
+    let key = section.neededSecret("key", "Its private key, RSA or P-256.")
     let pem = certificate.flatMap { self.pem($0, holding: "CERTIFICATE") }
     let secret = key.flatMap(privateKey)
     section.finish()

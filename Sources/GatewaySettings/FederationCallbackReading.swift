@@ -9,19 +9,30 @@ extension GatewayReader {
   func federationDoor(
     _ section: Section, _ certificates: FederationDoorSettings.CertificateSource?
   ) -> FederationDoorSettings? {
-    let listen = section.take("listen").flatMap(self.listen)
+    let listen = section.optional(
+      "listen", "an address and a port: `0.0.0.0:8444`", default: "that of the server",
+      "The federation's own address, apart from that of phones. With `certificates-from: tls` it must be stated.",
+      self.listen)
     var (certificate, certificateFile): (String?, String?) = (nil, nil)
-    section.read("certificate") { setting in
+    if let setting = section.optional(
+      "certificate", "a PEM file", default: "that of the server", "The certificate at `federation.listen`.")
+    {
       certificate = pem(setting, holding: "CERTIFICATE")
       certificateFile = certificate == nil ? nil : resolvedPath(setting)
     }
     var (key, keyFile): (Secret?, String?) = (nil, nil)
-    section.read("key") { setting in (key, keyFile) = (privateKey(setting), secretFiles[setting.place.path]) }
+    if let setting = section.secret("key", default: "that of the server", "Its private key.") {
+      (key, keyFile) = (privateKey(setting), secretFiles[setting.place.path])
+    }
     var fields = CertificateFields()
-    section.section("proxy-fields") { section in
-      set(&fields.digest, section.take("digest").flatMap(fieldName))
-      set(&fields.subject, section.take("subject").flatMap(fieldName))
-      set(&fields.certificate, section.take("certificate").flatMap(fieldName))
+    section.section(
+      "proxy-fields", "The header fields in which a proxy names the certificate that a client has shown."
+    ) { section in
+      section.value(
+        "certificate", &fields.certificate, "a name", "The whole certificate as PEM, percent-encoded.", fieldName)
+      section.value(
+        "digest", &fields.digest, "a name", "SHA-256 of the certificate's DER, hexadecimal or base64.", fieldName)
+      section.value("subject", &fields.subject, "a name", "The certificate's subject: `CN=a,O=b,C=DE`.", fieldName)
       if Set([fields.digest, fields.subject, fields.certificate].map { $0.lowercased() }).count < 3 {
         document.add(section.place(of: "digest"), "two of the three fields have the same name")
       }
@@ -53,14 +64,19 @@ extension GatewayReader {
 
   /// `callbacks`.
   func federationCallbacks(_ section: Section) -> FederationCallbackSettings? {
-    let certificate = section.need("certificate", "a PEM file").flatMap { pem($0, holding: "CERTIFICATE") }
-    let key = section.need("key", Self.secretForm).flatMap(privateKey)
-    let networks = section.take("private-networks").flatMap { $0.list() }?.compactMap(addressBlock) ?? []
-    let takesAuthentication = section.take("authentication-certificates")?.choice("true", "false") ?? false
-    guard let certificate, let key else { return nil }
-    var settings = FederationCallbackSettings(certificatePEM: certificate, privateKeyPEM: key)
-    settings.privateNetworks = networks
-    settings.takesAuthenticationCertificates = takesAuthentication
-    return settings
+    let certificate = section.needed("certificate", "a PEM file", "The gateway's certificate for the calls.") {
+      pem($0, holding: "CERTIFICATE")
+    }
+    let key = section.neededSecret("key", "Its private key.", privateKey)
+    var settings = FederationCallbackSettings(certificatePEM: certificate ?? "", privateKeyPEM: key ?? Secret(""))
+    addressBlocks(
+      section, "private-networks", &settings.privateNetworks,
+      "Networks that may be called although they are not on the open internet: for countries on a network of their own, and for tests."
+    )
+    section.flag(
+      "authentication-certificates", &settings.takesAuthenticationCertificates,
+      "Whether a country's certificate for `AUTHENTICATION` also counts for the server that is called, as at the European gateway."
+    )
+    return certificate == nil || key == nil ? nil : settings
   }
 }

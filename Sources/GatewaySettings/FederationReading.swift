@@ -11,31 +11,55 @@ extension GatewayReader {
   ///
   /// - Parameter server: is told how national back ends are known, and how they are called.
   func federation(_ section: Section, _ server: inout StatedServer?) -> FederationGatewaySettings? {
-    let trustFile = section.need("trust", "the file of the trust anchor and the whitelist")
+    let trustFile = section.needed(
+      "trust", "a JSON file", missing: "the file of the trust anchor and the whitelist",
+      "The trust anchor and the whitelist of the countries' certificates. `keyferry trust` makes it.")
     let trust = trustFile.flatMap(federationTrust)
-    let certificates = section.need("certificates-from", "tls or proxy")?
-      .option(FederationGatewaySettings.ClientCertificates.self)
+    let words = FederationGatewaySettings.ClientCertificates.allCases.map(\.rawValue)
+    let certificates = section.needed(
+      "certificates-from", words.ticked, missing: "tls or proxy", as: .words(words),
+      "Where the client certificate of a country is taken from: the connection itself, or a proxy of `server.proxies` in the fields of `proxy-fields`."
+    )?.option(FederationGatewaySettings.ClientCertificates.self)
     let policy = (try? ShippedPolicies.policy(named: "efgs")) ?? defaultPolicy
     var door = federationDoor(section, certificates == .tls ? .tls : certificates == .proxy ? .proxy : nil)
     if trust != nil { door?.trustFile = trustFile.flatMap(resolvedPath) }
     var callbacks: FederationCallbackSettings?
-    section.section("callbacks") { callbacks = federationCallbacks($0) }
+    section.section(
+      "callbacks", default: "no country is called", "How countries are called when there is a new download batch."
+    ) {
+      callbacks = federationCallbacks($0)
+    }
     server?.settings.federationDoor = door
-    let reading = section.take("policy").map { self.policy($0) } ?? policy
+    let reading =
+      section.policy(
+        "policy", default: "`efgs`", "The policy by which uploads of countries are read for this gateway's own apps."
+      ).map { self.policy($0) } ?? policy
     // The other settings are read for their faults, too.
     var settings: FederationGatewaySettings?
     if let trust, let certificates, let reading {
       settings = FederationGatewaySettings(trust: trust, clientCertificates: certificates, reading: reading)
     }
-    let path = section.take("path").flatMap(federationPath)
-    let uploadKeys = section.take("upload-keys")?.number(Allowed.federationKeys)
-    let batchKeys = section.take("batch-keys")?.number(Allowed.federationKeys)
-    let batchSeconds = section.take("batch-every")?.duration(Allowed.federationBatchSeconds)
-    let keptDays = section.take("keep")?.days(Allowed.federationDays)
-    let tags = section.take("tags")?.option(FederationTags.self)
-    let showsStatistics = section.take("statistics")?.flag()
-    let allowances = section.take("allow").flatMap(signatureAllowances)
-    let rehearsals = section.take("rehearsal").flatMap(codes)
+    let path = section.optional(
+      "path", "a path: `/efgs`", default: "`/`", "The beginning of every address.", federationPath)
+    let keys = 1...100_000
+    let uploadKeys = section.number("upload-keys", default: "5000", in: keys, "Keys of one upload at most.")
+    let batchKeys = section.number(
+      "batch-keys", default: "5000, or `upload-keys` if that is more", in: keys,
+      "Keys of one download batch at most. An upload is never split.")
+    let batchSeconds = section.duration(
+      "batch-every", default: "5 min", in: 10...86_400,
+      "The time between two checks for uploads that wait for a download batch.")
+    let keptDays = section.days("keep", default: "2 days", in: 0...13, "How many days before today can be downloaded.")
+    let tags: FederationTags? = section.option(
+      "tags", default: "`country`", "Within what the tag of an upload must be unique, while the upload is kept.")
+    var showsStatistics = false
+    section.flag("statistics", &showsStatistics, "Whether anyone may read how much each country uploaded on each day.")
+    let allowances = signatureAllowances(
+      section, "Properties of signatures that are accepted although they are refused by default.")
+    let rehearsals = section.codes(
+      "rehearsal",
+      "Countries whose uploads are verified, recorded and reported like all others, and neither passed on nor published.",
+      codes)
     guard var settings else { return nil }
     settings.callbacks = callbacks
     set(&settings.rehearsals, rehearsals)
@@ -45,8 +69,7 @@ extension GatewayReader {
     set(&settings.batchSeconds, batchSeconds)
     set(&settings.keptDays, keptDays.map { Int(clamping: $0) })
     set(&settings.sharesTags, tags.map { $0 == .gateway })
-    set(&settings.showsStatistics, showsStatistics)
-    set(&settings.allowances, allowances)
+    (settings.showsStatistics, settings.allowances) = (showsStatistics, allowances)
     if settings.batchKeys < settings.uploadKeys {
       document.add(
         section.place(of: "batch-keys"),
@@ -127,17 +150,15 @@ extension GatewayReader {
     setting.isWord("/") ? "" : doorPath(setting)
   }
 
-  private func signatureAllowances(_ setting: Setting) -> SignatureAllowances? {
-    var allowances: SignatureAllowances = []
-    for entry in setting.list() ?? [] {
-      guard let name = entry.text() else { continue }
-      guard let allowance = SignatureAllowances.named(name) else {
-        entry.add("\(entry.shown), allowed \(SignatureAllowances.names.joined(separator: ", "))")
-        continue
+  /// `allow`.
+  func signatureAllowances(_ section: Section, _ meaning: String) -> SignatureAllowances {
+    let names = SignatureAllowances.names
+    let allowances = section.list("allow", of: names.ticked, as: .words(names), meaning) { entry in
+      entry.text().flatMap {
+        SignatureAllowances.named($0) ?? entry.fault("\(entry.shown), allowed \(names.joined(separator: ", "))")
       }
-      allowances.insert(allowance)
     }
-    return allowances
+    return SignatureAllowances(allowances)
   }
 }
 

@@ -67,43 +67,68 @@ final class GatewayReader {
   /// `nil` adds a fault.
   func plan(_ text: String) -> GatewayPlan? {
     guard let root = document.root(of: text) else { return nil }
-    let state = root.need("state", "a folder").flatMap(resolvedPath)
+    let state = root.needed(
+      "state", Section.path, missing: "a folder", "The folder of the store and of downloads in progress.", resolvedPath)
     var database: DatabaseAccess?
     let isInDatabase = root.states("store")
-    root.section("store") { section in database = store(section) }
-    root.read("policies") { readPolicies($0) }
-    let ownOrigins = root.take("own-origins").flatMap(codes) ?? []
-    let population = root.take("population")?.number(Allowed.population)
+    root.section("store", default: "in the folder of `state`", "Where the store is.") { database = store($0) }
+    _ = root.list(
+      "policies", of: "paths", "Policy files. Settings can then refer to each by the name that it states.", readPolicy)
+    let ownOrigins =
+      root.codes(
+        "own-origins",
+        "The gateway's own origins. Keyferry takes their keys from a source that has the origin itself (`origin: NL`), and rejects them from every other source, as own keys that come back.",
+        codes) ?? []
+    let population = root.number(
+      "population", default: "\(BusyDay.keys(of: nil)) keys a day", in: BusyDay.populations,
+      "Inhabitants of the own origins. \(BusyDay.keysPerThousand) keys of each thousand, at least \(BusyDay.fewestKeys), are no flood on any day: from each upload endpoint, and from each source of an own origin."
+    )
     var retention = Retention()
-    root.section("retention") { self.retention(&retention, $0) }
+    root.section("retention", "How long Keyferry keeps keys and received bytes.") { self.retention(&retention, $0) }
     var clock = ClockBounds()
-    root.section("clock") { section in
-      set(&clock.back, section.take("back")?.duration(Allowed.clockBack))
-      set(&clock.ahead, section.take("ahead")?.duration(Allowed.clockAhead))
+    root.section("clock", "How far the system's clock may step without being doubted.") { section in
+      section.duration("back", &clock.back, in: 60...86_400, "How far it may fall behind the greatest time seen.")
+      section.duration(
+        "ahead", &clock.ahead, in: 3600...2_592_000, "How far it may run ahead of the time that has passed.")
     }
     var silenceLimit: Int64 = 21_600
-    set(&silenceLimit, root.take("silence")?.duration(Allowed.silence))
-    var behindLimit: Int64?
-    root.read("behind") { setting in
-      behindLimit = setting.isWord("never") ? nil : setting.duration(Allowed.behind)
-    }
-    let sources = entries(of: root.take("sources"), source)
-    let destinations = entries(of: root.take("destinations"), destination)
-    let listed = entries(of: root.take("series"), self.series)
+    root.duration(
+      "silence", &silenceLimit, in: 60...2_592_000,
+      "Keyferry raises an alarm if no source could be pulled for this time: `/ready/publishing`.")
+    let behind: ClosedRange<Int64> = 3600...2_592_000
+    let behindLimit = root.optional(
+      "behind", "never, \(behind.durations)", default: "never", as: .either(.words(["never"]), .duration),
+      "Keyferry raises an alarm if a source answers and has had no new key for this time: `/ready/publishing` and `keyferry status`. A source that never had any key raises none."
+    ) { $0.isWord("never") ? nil : $0.duration(behind) }
+    let sources = root.sections("sources", "Where keys are pulled from.", source)
+    let destinations = root.sections("destinations", "Federation gateways that receive own keys.", destination)
+    let listed = root.sections("series", "What is published.", self.series)
     let series = listed.compactMap { entry -> StatedSeries? in if case .series(let one) = entry { one } else { nil } }
     retention.keepsAgenda = !series.isEmpty
     let mirrors = listed.compactMap { entry -> StatedMirror? in if case .mirror(let one) = entry { one } else { nil } }
     var published = StatedPublication()
-    root.section("publication") { section in published = self.publication(section, state: state) }
+    root.section("publication", default: "nothing is published", "Where bundles are published.") { section in
+      published = self.publication(section, state: state)
+    }
     let publication = published.folder
     var log: StatedLog?
-    root.section("log") { section in log = self.log(section, state: state) }
+    root.section("log", default: "no log", "A public log of publications, which cannot be rewritten in secret.") {
+      log = self.log($0, state: state)
+    }
     var server: StatedServer?
-    root.section("server") { server = self.server($0) }
+    root.section("server", default: "nothing is served", "How publications are served.") { server = self.server($0) }
     var federation: (settings: FederationGatewaySettings, section: Section)?
-    root.section("federation") { section in federation = self.federation(section, &server).map { ($0, section) } }
+    root.section(
+      "federation", default: "countries do not federate here",
+      "This gateway serves national back ends, in place of the European one."
+    ) { section in
+      federation = self.federation(section, &server).map { ($0, section) }
+    }
     var operators: OperatorsSettings?
-    root.section("operators") { section in operators = self.operators(section, server: server) }
+    root.section(
+      "operators", default: "these are at the server's address",
+      "A separate address for operators: a page with the gateway's status, `/metrics`, `/health`, `/ready` and `/ready/publishing`. The server then no longer answers these."
+    ) { operators = self.operators($0, server: server) }
     root.finish()
 
     check(sources, ownOrigins: ownOrigins)
@@ -168,14 +193,16 @@ final class GatewayReader {
   }
 
   private func retention(_ retention: inout Retention, _ section: Section) {
-    set(&retention.keyDays, section.take("keys")?.days(Allowed.keyDays))
-    set(&retention.evidenceDays, section.take("evidence")?.days(Allowed.evidenceDays))
-    set(&retention.quarantineDays, section.take("quarantine")?.days(Allowed.evidenceDays))
-    set(&retention.evidenceBytes, section.take("evidence-bytes")?.byteCount(Allowed.evidenceBytes))
-  }
-
-  private func entries<Entry>(of list: Setting?, _ read: (Setting) -> Entry?) -> [Entry] {
-    (list?.list() ?? []).compactMap(read)
+    section.days(
+      "keys", &retention.keyDays, in: Allowed.keyDays,
+      "How long keys are kept after their expiry. Each expires a day after its rolling start, whatever its period.")
+    section.days("evidence", &retention.evidenceDays, in: 0...3650, "How long received bytes are kept as evidence.")
+    section.days(
+      "quarantine", &retention.quarantineDays, in: 0...3650, "How long the bytes of refused documents are kept.")
+    section.bytes(
+      "evidence-bytes", &retention.evidenceBytes, in: 1_000_000...1_000_000_000_000_000,
+      "How much room kept bytes may take. Keyferry checks once an hour, and removes the oldest evidence first and the oldest bytes of refused documents last."
+    )
   }
 
   // MARK: Trials
@@ -202,7 +229,7 @@ final class GatewayReader {
     return place
   }
 
-  private var errorCount: Int { document.faults.count { !$0.isWarning } }
+  var errorCount: Int { document.faults.count { !$0.isWarning } }
 
   // MARK: Values
 
@@ -280,18 +307,15 @@ final class GatewayReader {
 
   // MARK: Policies
 
-  private func readPolicies(_ setting: Setting) {
-    for entry in setting.list() ?? [] {
-      guard let path = resolvedPath(entry), policiesByPath[path] == nil, let policy = policy(at: path, entry) else {
-        continue
-      }
-      if ShippedPolicies.names.contains(policy.name) || policiesByName[policy.name] != nil {
-        entry.add("another policy is called \(policy.name) already")
-      } else {
-        policiesByName[policy.name] = policy
-        policyDigests[policy.name] = policyDigests[path]
-      }
+  private func readPolicy(_ entry: Setting) -> Policy? {
+    guard let path = resolvedPath(entry), policiesByPath[path] == nil, let policy = policy(at: path, entry) else {
+      return nil
     }
+    if ShippedPolicies.names.contains(policy.name) || policiesByName[policy.name] != nil {
+      return entry.fault("another policy is called \(policy.name) already")
+    }
+    (policiesByName[policy.name], policyDigests[policy.name]) = (policy, policyDigests[path])
+    return policy
   }
 
   /// A policy by the name of one that ships or is listed under `policies`, or by its file.

@@ -16,11 +16,26 @@ struct StatedLog {
 extension GatewayReader {
   /// - Parameter state: the gateway's own state, in which that of the log lies unless it is said.
   func log(_ section: Section, state: String?) -> StatedLog {
-    let name = section.need("name", "where the log is served, without https://: keys.example.org/log").flatMap(logName)
-    let folder = section.take("folder").map(logFolder) ?? EvidenceSettings.usualFolder
-    let place = section.take("state").map(resolvedPath) ?? state.map { "\($0)/log" }
+    let name = section.needed(
+      "name", "a name without spaces and `+`: `keys.example.org/log`",
+      missing: "where the log is served, without https://: keys.example.org/log",
+      "Its name and that of its key: where it is served, without `https://`. It never changes.", logName)
+    let folder =
+      section.optional(
+        "folder", "letters, digits, `-`, `_`", default: "`\(EvidenceSettings.usualFolder)`", as: .word,
+        "The folder in `publication.folder`, or in the bucket, that readers of the log see."
+      ).map { self.name($0, marks: "-_") } ?? EvidenceSettings.usualFolder
+    let place =
+      section.optional(
+        "state", Section.path, default: "`log` in `state`",
+        "The folder of its private keys and of its signed state, apart from `publication.folder`; `keyferry log init` makes it. Never restore it from a backup. With `store.postgresql` and a bucket it contains only the keys, the same on each replica."
+      ).map(resolvedPath) ?? state.map { "\($0)/log" }
     let keys = logKeys(section, name: name)
-    let witnesses = (section.take("witnesses")?.list() ?? []).compactMap(witness)
+    let witnesses =
+      section.sections(
+        "witnesses",
+        "Witnesses that also sign each checkpoint (C2SP tlog-witness). One that does not answer delays nothing.",
+        witness)
     var stated = StatedLog(section: section)
     if let name, let folder, let place {
       stated.settings = EvidenceSettings(name: name, folder: folder, state: place)
@@ -50,7 +65,13 @@ extension GatewayReader {
 
   /// The private keys, where they are secrets like others and no files of the log's state.
   private func logKeys(_ section: Section, name: String?) -> LogKeys {
-    let (key, attestations) = (section.take("key"), section.take("attestation-key"))
+    let key = section.secret(
+      "key", default: "`log.key` in `log.state`",
+      "The log's private key, `PRIVATE+KEY+…` as `log init` makes it, if it is a secret like others: replicas need no folder for it."
+    )
+    let attestations = section.secret(
+      "attestation-key", default: "`attest.key` in `log.state`",
+      "The private key of attestations, PEM, likewise. State both keys or none.")
     guard key != nil || attestations != nil else { return LogKeys() }
     guard let key, let attestations else {
       let missing = key == nil ? "key" : "attestation-key"
@@ -86,8 +107,12 @@ extension GatewayReader {
 
   private func witness(_ setting: Setting) -> WitnessSettings? {
     guard let section = setting.section() else { return nil }
-    let key = section.need("key", "the key of a witness: NAME+HEX+BASE64").flatMap(witnessKey)
-    let address = section.need("url", "https://witness.example.org").flatMap(address)
+    let key = section.needed(
+      "key", "`NAME+HEX+BASE64`, of type 4", missing: "the key of a witness: NAME+HEX+BASE64", "Its public key.",
+      witnessKey)
+    let address = section.needed(
+      "url", "`https://…` or `http://…`", missing: "https://witness.example.org",
+      "The address before `/add-checkpoint`.", address)
     section.finish()
     guard let key, let address else { return nil }
     return WitnessSettings(key: key, address: address.hasSuffix("/") ? String(address.dropLast()) : address)
@@ -113,11 +138,6 @@ extension GatewayReader {
         "\(setting.shown), allowed 1...\(KeyName.byteLimit) bytes without spaces and +, https:// and a slash at the end: "
           + "keys.example.org/log")
     }
-    return text
-  }
-
-  private func logFolder(_ setting: Setting) -> String? {
-    guard let text = name(setting, marks: "-_") else { return nil }
     return text
   }
 

@@ -8,7 +8,7 @@ extension GatewayReader {
   /// In place of a secret that nobody asked for; as long as any has to be.
   private static let unread = Secret(String(repeating: "0", count: 64))
 
-  static let secretForm = "{file: PATH} or {env: NAME}"
+  static let secretForm = Section.secretForm.filter { $0 != "`" }
 
   /// - Parameters:
   ///   - isPrefixed: whether a `prefix` may say what stands before the secret: `"Bearer "`.
@@ -84,7 +84,11 @@ extension GatewayReader {
 
   func headers(_ section: Section) -> [TransportSettings.Header] {
     var headers: [TransportSettings.Header] = []
-    section.readAll { name, setting in
+    section.declareSecret("*", isPrefixed: true)
+    section.any(
+      "a text if it is no secret; `{file: PATH, prefix: \"Bearer \"}`, `{env: NAME}`", as: .either(.word, .section),
+      "The header's value."
+    ) { name, setting in
       guard (1...64).contains(name.utf8.count),
         name.unicodeScalars.allSatisfy({ $0.isLetterOrDigit || $0 == "-" || $0 == "_" })
       else { return setting.add("allowed the name of a header: Authorization") }

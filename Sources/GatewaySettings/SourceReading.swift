@@ -18,16 +18,26 @@ extension GatewayReader {
 
   private func stated(_ setting: Setting) -> StatedSource? {
     guard let section = setting.section(labelledBy: "name") else { return nil }
-    let name = section.need("name", "letters, digits, hyphens, dots").flatMap { self.name($0, marks: "-.") }
-    let peer = section.need("protocol", peers.map(\.rawValue).joined(separator: ", ")).flatMap(self.peer)
-    let location = section.need("location", "an address: https://keys.example.org, or a folder for files")
-      .flatMap { self.location($0, of: peer) }
+    let name = section.needed(
+      "name", "letters, digits, hyphens, dots", as: .word, "The operator's name for it. It must be unique."
+    ) { self.name($0, marks: "-.") }
+    let protocols = peers.map(\.rawValue)
+    let peer = section.needed(
+      "protocol", protocols.ticked, as: .words(protocols), "The protocol of the peer.", self.peer)
+    let location = section.needed(
+      "location", "`https://…` or `http://…`; for `files` a folder, apart from the gateway's own",
+      missing: "an address: https://keys.example.org, or a folder for files", "Where it is."
+    ) { self.location($0, of: peer) }
     var options: [String: String] = [:]
     var secrets: [String: Secret] = [:]
     /// What is wrong with these is told already.
     var unread: Set<String> = []
-    section.section("options") { section in
-      section.readAll { name, setting in
+    section.section("options", default: "none", "What else the protocol needs.") { section in
+      section.declareSecret("*")
+      section.any(
+        "a line of text; \(Section.secretForm) if it is a secret of the protocol", as: .either(.word, .section),
+        "An option of the protocol."
+      ) { name, setting in
         if peer?.description.options.contains(where: { $0.name == name && $0.isPublicKey }) == true {
           guard let key = publicKeyOption(setting) else {
             unread.insert(name)
@@ -43,27 +53,44 @@ extension GatewayReader {
         }
       }
     }
-    let trust = section.need("trust", "\(Self.spellings(of: trusts(of: peer))); add a line such as trust: keys/de.pem")
-      .flatMap { self.trust($0, of: peer, section, isSecure: location?.hasPrefix("http://") != true) }
+    let trust = section.needed(
+      "trust",
+      "a PEM file, a folder of `ID-VERSION.pem`, a JSON trust store; `host`; `origins`; `operator`; as the protocol allows",
+      missing: "\(Self.spellings(of: trusts(of: peer))); add a line such as trust: keys/de.pem",
+      "The proof that keys are from this source. Trust store: one of its keys has signed each document. `host`: the host has proved its name by TLS. `origins`: each origin has signed its keys. `operator`: you vouch for it, and Keyferry asks for no proof."
+    ) { self.trust($0, of: peer, section, isSecure: location?.hasPrefix("http://") != true) }
     for name in ["federation-trust", "allow"] where section.states(name) && trust.map({ $0.kind != .origins }) ?? false
     {
       document.add(section.place(of: name), "is for trust: origins alone")
     }
-    let reading = section.take("reading").flatMap(policy)
+    let reading = section.policy("reading", "The policy by which its keys are read.", policy)
     var settings = SourceSettings(
       name: name ?? "", peer: peer ?? .files, location: location ?? "", options: options, secrets: secrets,
       // Without one there is a fault, and no plan comes of it.
       trust: trust ?? .operator, reading: reading ?? defaultPolicy)
-    settings.origin = section.take("origin").flatMap(code)
-    section.read("relay") { relay($0, &settings) }
-    settings.speaksFor = section.take("speaks-for").flatMap(spokenOrigins)
-    settings.regions = section.take("regions").flatMap(codesOfKeys)
-    set(&settings.isRehearsal, section.take("rehearsal")?.flag())
-    set(&settings.interval, section.take("every")?.duration(Allowed.interval))
-    section.section("limits") { section in
-      set(&settings.documentByteLimit, section.take("document")?.byteCount(Allowed.documentBytes))
+    settings.origin = section.optional("origin", "a code: `DE`", "The origin of its keys that name none.", code)
+    if let setting = section.optional(
+      "relay", "`true`, `false`, \(Section.codesForm)", default: "`\(settings.isRelay)`",
+      as: .either(.words(["true", "false"]), .list(.text)),
+      "Whether it passes on others' keys and loses their origin; a list names these origins. If such an origin's own claim is known, the relay's report type, risk and onset do not count."
+    ) {
+      relay(setting, &settings)
     }
-    section.section("http") { transport(&settings.transport, $0) }
+    settings.speaksFor = section.optional(
+      "speaks-for", "`any`, \(Section.codesForm)", default: "its origin", as: .either(.words(["any"]), .list(.text)),
+      "The origins that it may speak for. Its reading policy must allow them, too. A source without an origin speaks for any that its keys name.",
+      spokenOrigins)
+    settings.regions = section.codes(
+      "regions", default: "any",
+      "The regions that its keys may name. Keyferry drops others, and rejects a key that names no other.", codesOfKeys)
+    section.flag(
+      "rehearsal", &settings.isRehearsal,
+      "Whether it is pulled, verified and reported like any other, and nothing of it is published.")
+    section.duration("every", &settings.interval, in: Allowed.interval, "The time between pulls.")
+    section.section("limits", "What is refused for its size.") { section in
+      section.bytes("document", &settings.documentByteLimit, in: 1024...4 << 30, "The size that a document may have.")
+    }
+    section.section("http", "How its server is reached; not for `files`.") { transport(&settings.transport, $0) }
     section.finish()
 
     guard name != nil, let peer, location != nil else { return nil }
@@ -186,16 +213,14 @@ extension GatewayReader {
 
   /// A federation's list of certificates, and what its origins' signatures may be like.
   private func origins(_ section: Section) -> Trust? {
-    var allowed: SignatureAllowances = []
-    for entry in section.take("allow").flatMap({ $0.list() }) ?? [] {
-      guard let name = entry.text() else { continue }
-      if let allowance = SignatureAllowances.named(name) {
-        allowed.insert(allowance)
-      } else {
-        entry.add("\(entry.shown), allowed \(SignatureAllowances.names.joined(separator: ", "))")
-      }
-    }
-    guard let setting = section.need("federation-trust", "the JSON file that keyferry trust makes"),
+    let allowed = signatureAllowances(
+      section, "With `trust: origins`: properties of signatures that are accepted although they are refused by default."
+    )
+    guard
+      let setting = section.needed(
+        "federation-trust", "the JSON file that `keyferry trust` makes",
+        default: "*must be stated* with `trust: origins`",
+        "With `trust: origins`: the federation's anchor and its list of certificates."),
       let bytes = contents(setting, limit: FederationTrust.maximumLength)
     else { return nil }
     do throws(FederationFault) {
@@ -254,23 +279,31 @@ extension GatewayReader {
   // MARK: HTTP
 
   private func transport(_ transport: inout TransportSettings, _ section: Section) {
-    section.section("headers") { transport.headers = headers($0) }
-    transport.rootsPEM = section.take("roots").flatMap { pem($0, holding: "CERTIFICATE") }
-    transport.clientCertificatePEM = section.take("client-certificate").flatMap { pem($0, holding: "CERTIFICATE") }
-    transport.clientKeyPEM = section.take("client-key").flatMap(privateKey)
+    section.section("headers", default: "none", "Headers sent to its host, and to no other.") {
+      transport.headers = headers($0)
+    }
+    transport.rootsPEM = section.roots { pem($0, holding: "CERTIFICATE") }
+    transport.clientCertificatePEM = section.optional(
+      "client-certificate", "a PEM file", "The gateway's own certificate, for peers that ask for one."
+    ) { pem($0, holding: "CERTIFICATE") }
+    transport.clientKeyPEM = section.secret("client-key", "Its private key.", privateKey)
     if section.states("client-certificate") != section.states("client-key") {
       let missing = section.states("client-key") ? "client-certificate" : "client-key"
       document.add(section.place(of: missing), "missing: a client certificate and its key go together")
     }
-    section.read("allowed-hosts") { setting in
-      transport.allowedHosts = Set((setting.list() ?? []).compactMap { self.host($0) })
-    }
-    set(&transport.http2, section.take("http2")?.flag())
-    set(&transport.connectSeconds, section.take("connect")?.duration(Allowed.connectSeconds))
-    set(&transport.idleSeconds, section.take("idle")?.duration(Allowed.idleSeconds))
-    set(&transport.totalSeconds, section.take("total")?.duration(Allowed.totalSeconds))
-    set(&transport.retries, section.take("retries")?.number(Allowed.retries))
-    set(&transport.connectionsPerHost, section.take("connections")?.number(Allowed.connections))
+    transport.allowedHosts = Set(
+      section.list(
+        "allowed-hosts", of: "names",
+        "Other hosts than the location's that redirects and links may lead to, with their port if it is not the scheme's.",
+        host))
+    section.flag("http2", &transport.http2, "Whether HTTP/2 is used if the peer supports it.")
+    section.duration(
+      "connect", &transport.connectSeconds, in: 1...300, "The time until a connection must be established.")
+    section.duration("idle", &transport.idleSeconds, in: 1...3600, "The time until a body must make progress.")
+    section.duration(
+      "total", &transport.totalSeconds, in: Allowed.totalSeconds, "The time for one response as a whole.")
+    section.number("retries", &transport.retries, in: 0...10, "How often a failed request is repeated.")
+    section.number("connections", &transport.connectionsPerHost, in: 1...16, "Connections to one host at a time.")
   }
 
   private func host(_ setting: Setting) -> String? {
@@ -310,7 +343,7 @@ struct HostAndPort {
       port = defaultPort
     } else {
       guard rest.first == ":", let number = Int(rest.dropFirst()), rest.dropFirst().first != "+",
-        Allowed.port.contains(number)
+        (0...65_535).contains(number)
       else { return nil }
       port = number
     }

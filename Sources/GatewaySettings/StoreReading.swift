@@ -5,30 +5,39 @@ internal import PolicyFiles
 extension GatewayReader {
   /// Where the store is; `nil` is in the folder of `state`, or what is stated is at fault.
   func store(_ section: Section) -> DatabaseAccess? {
-    var access: DatabaseAccess?
-    guard section.states("postgresql") else {
-      _ = section.need("postgresql", "a database; without store, the store is in the folder of state")
-      return nil
-    }
-    section.section("postgresql") { section in
-      let connection = section.need("connection", "how the database is reached, \(Self.secretForm)")
-        .flatMap { secret($0, isNeeded: true) }
-      let schema = section.take("schema").map(schemaName) ?? DatabaseAccess.usualSchema
-      let readers = section.take("readers").map { $0.number(Allowed.databaseReaders) } ?? 6
-      var times = DatabaseAccess(connection: "")
-      func seconds(_ name: String, _ path: WritableKeyPath<DatabaseAccess, Int>) {
-        set(&times[keyPath: path], section.take(name)?.duration(Allowed.databaseSeconds).map(Int.init))
-      }
-      seconds("statement-limit", \.statementSeconds)
-      seconds("lock-limit", \.lockSeconds)
-      seconds("idle-limit", \.idleSeconds)
-      set(&times.leaseSeconds, section.take("lease")?.duration(Allowed.leaseSeconds).map(Int.init))
-      let replica = section.take("replica").map(replicaName) ?? .ofMachine
-      guard let connection, let schema, let readers, let replica else { return }
-      times.replica = replica
-      times = DatabaseAccess(connection: connection.disclosed, schema: schema, readers: readers, like: times)
-      access = times
-    }
+    let database = section.needed(
+      "postgresql", "a section", missing: "a database; without store, the store is in the folder of state",
+      default: "none",
+      as: .section, "A PostgreSQL database that holds the store, in place of the folder.")
+    guard let section = database?.section() else { return nil }
+    defer { section.finish() }
+    var access = DatabaseAccess(connection: "")
+    let connection = section.neededSecret(
+      "connection", missing: "how the database is reached, \(Self.secretForm)",
+      "How it is reached, as libpq reads it: `postgresql://keyferry@db.example.org/keyferry`. It may contain the password."
+    ) { secret($0, isNeeded: true) }
+    let schema =
+      section.optional(
+        "schema", "small letters, digits, `_`", default: "`\(access.schema)`",
+        "The schema of the database that only this store uses. Keyferry creates it if it is missing."
+      ).map(schemaName) ?? access.schema
+    section.number(
+      "readers", &access.readers, in: 2...64, "Connections that read at the same time, beside the one that writes.")
+    let limits: ClosedRange<Int64> = 1...3600
+    section.duration("statement-limit", &access.statementSeconds, in: limits, "How long one statement may take.")
+    section.duration("lock-limit", &access.lockSeconds, in: limits, "How long to wait while another process writes.")
+    section.duration(
+      "idle-limit", &access.idleSeconds, in: limits, "How long the server waits for this gateway inside a transaction.")
+    section.duration(
+      "lease", &access.leaseSeconds, in: 3...3600,
+      "For how long a replica takes a piece of work. If it is killed, another one takes over after this time.")
+    let replica =
+      section.optional(
+        "replica", "1...63 letters, digits, `.`, `_`, `-`", default: "the name of its machine", as: .word,
+        "The name of this process among those that share the database."
+      ).map(replicaName) ?? access.replica
+    guard let connection, let schema, let replica else { return nil }
+    (access.connection, access.schema, access.replica) = (connection.disclosed, schema, replica)
     return access
   }
 
@@ -47,14 +56,5 @@ extension GatewayReader {
       return setting.fault("\(setting.shown), allowed 1...48 small letters, digits, \"_\"; not public")
     }
     return text == "public" ? setting.fault("public is everybody's, allowed a schema of the gateway's own") : text
-  }
-}
-
-extension DatabaseAccess {
-  fileprivate init(connection: String, schema: String, readers: Int, like other: DatabaseAccess) {
-    self.init(connection: connection, schema: schema)
-    self.readers = readers
-    (statementSeconds, lockSeconds, idleSeconds) = (other.statementSeconds, other.lockSeconds, other.idleSeconds)
-    (replica, leaseSeconds) = (other.replica, other.leaseSeconds)
   }
 }

@@ -7,27 +7,43 @@ extension GatewayReader {
   /// `nil` adds a fault.
   func uploadSettings(_ section: Section) -> UploadSettings? {
     let others = ["clients", "certificates", "codes", "dp3t"]
-    let setting =
-      others.contains { section.states($0) } ? section.take("token") : section.need("token", Self.secretForm)
+    let setting = section.neededSecret(
+      "token", default: "none", when: !others.contains { section.states($0) },
+      "The bearer token for uploads, 16 characters or more. It *must be stated* if the file states no other way to let uploads in."
+    )
     var settings = UploadSettings(token: setting.flatMap(uploadToken) ?? Secret(""))
-    section.section("clients") { section in
-      section.readAll { name, setting in
+    section.section("clients", default: "none", "Bearer tokens of single clients.") { section in
+      section.declareSecret("*")
+      section.any(Section.secretForm, as: .section, "A client's token, under its name.") { name, setting in
         if let token = uploadToken(setting) { settings.clients[name] = token }
       }
     }
-    section.read("certificates") { setting in
-      settings.certificates = (setting.list() ?? []).compactMap(certificates)
+    settings.certificates =
+      section.sections("certificates", "Verification servers whose certificates let uploads in.", certificates)
+    section.section("codes", default: "none", "A service that verifies the code in a request.") {
+      settings.codes = codes($0)
     }
-    section.section("codes") { settings.codes = codes($0) }
-    section.section("dp3t") { settings.dp3t = dp3t($0) }
-    settings.revisionKey = section.take("revision-key").flatMap(revisionKey)
-    section.read("ignored-members") { setting in
-      settings.ignoredMembers = Set((setting.list() ?? []).compactMap { $0.text() })
+    section.section("dp3t", default: "their upload endpoints are closed", "What lets the apps of DP-3T upload.") {
+      settings.dp3t = dp3t($0)
     }
-    // Who waits for a service is answered after the time that this may take, like everybody else.
+    settings.revisionKey = section.secret(
+      "revision-key",
+      "The key that seals revision tokens, 32 characters or more. It *must be stated* if `certificates` open the endpoint `publish`. Without it no client can change an earlier statement about a key.",
+      revisionKey)
+    settings.ignoredMembers = Set(
+      section.list(
+        "ignored-members", of: "names", as: .word, "Members of a publish request to ignore, regardless of case."
+      ) { $0.text() })
+    let usualSeconds = Int64(settings.answerSeconds)
+    // A request that waits for a service is answered after the time that this may take, like every other.
     if let codes = settings.codes { settings.answerSeconds = Double(codes.timeoutSeconds + 1) }
-    section.read("answer-after") { setting in
-      guard let seconds = setting.duration(Allowed.answerSeconds) else { return }
+    let range: ClosedRange<Int64> = 0...30
+    if let setting = section.optional(
+      "answer-after", range.durations,
+      default: "\(TimeSpan.text(usualSeconds)), or a second more than `codes.time-out`", as: .duration,
+      "When every request is answered, real or fake, accepted or rejected. 0 s is at once, and tells them apart."),
+      let seconds = setting.duration(range)
+    {
       settings.answerSeconds = Double(seconds)
       if let codes = settings.codes, seconds <= codes.timeoutSeconds {
         setting.add(
@@ -35,9 +51,15 @@ extension GatewayReader {
             + "otherwise the time of an answer tells real uploads")
       }
     }
-    section.read("rate") { settings.requestsPerMinute = rate($0) }
-    set(&settings.path, section.take("path").flatMap(doorPath))
-    section.read("protocols") { settings.protocols = doorProtocols($0) }
+    rate(
+      section, &settings.requestsPerMinute,
+      "Uploads a minute from one client. Rejected uploads are counted separately.")
+    section.value(
+      "path", &settings.path, "a path: `/va`", default: "nothing",
+      "The beginning of each address: `/va` makes `/va/v1/publish`.", doorPath)
+    settings.protocols = section.optional(
+      "protocols", "a list of \(UploadDoors.names.ticked)", default: "all", as: .list(.words(UploadDoors.names)),
+      "Which upload endpoints are open, of those for which the file states a way to let uploads in.", doorProtocols)
     if section.states("certificates"), !section.states("revision-key"),
       settings.protocols?.contains("publish") ?? true
     {
@@ -51,8 +73,6 @@ extension GatewayReader {
       || settings.codes != nil || settings.dp3t != nil
     return isOpen ? settings : nil
   }
-
-  func seriesNames(_ setting: Setting) -> [Setting]? { setting.list() }
 
   func doorPath(_ setting: Setting) -> String? {
     guard let text = setting.text() else { return nil }
@@ -81,16 +101,29 @@ extension GatewayReader {
 
   private func certificates(_ setting: Setting) -> CertificateSettings? {
     guard let section = setting.section(labelledBy: "issuer") else { return nil }
-    let issuer = section.need("issuer", "what the claim iss says").flatMap(line)
-    let audience = section.need("audience", "what the claim aud says").flatMap(line)
+    let text = "a line of text"
+    let issuer = section.needed(
+      "issuer", text, missing: "what the claim iss says", "The value of the claim `iss`.", line)
+    let audience = section.needed(
+      "audience", text, missing: "what the claim aud says", "The value of the claim `aud`.", line)
     var settings = CertificateSettings(issuer: issuer ?? "", audience: audience ?? "")
-    settings.healthAuthorityID = section.take("health-authority").flatMap(line)
-    section.section("keys") { section in
-      section.readAll { name, setting in settings.keys[name] = publicKey(setting) }
+    settings.healthAuthorityID = section.optional(
+      "health-authority", text, default: "anything",
+      "The value of `healthAuthorityID` in a request, or of its `appPackageName`.", line)
+    section.section("keys", default: "none", "Its public keys.") { section in
+      section.any("a PEM file", "A P-256 key, under the `kid` of certificates.") { name, setting in
+        settings.keys[name] = publicKey(setting)
+      }
     }
-    section.read("key-set") { keySet($0, &settings) }
-    settings.rootsPEM = section.take("roots").flatMap { pem($0, holding: "CERTIFICATE") }
-    set(&settings.refreshSeconds, section.take("refresh")?.duration(Allowed.keySetRefreshSeconds))
+    if let setting = section.optional("key-set", "a file, or an address: `https://…`", "Its public keys as a JWK set.")
+    {
+      keySet(setting, &settings)
+    }
+    settings.rootsPEM = section.roots("The certificates to trust instead of the system's when a set is fetched.") {
+      pem($0, holding: "CERTIFICATE")
+    }
+    section.duration(
+      "refresh", &settings.refreshSeconds, in: 60...86_400, "The time after which a set is fetched again.")
     if !section.states("keys"), !section.states("key-set") {
       document.add(section.place, "without a key; state keys: {KID: FILE}, or key-set: a JWK set")
     }
@@ -122,31 +155,37 @@ extension GatewayReader {
   }
 
   private func codes(_ section: Section) -> CodeServiceSettings? {
-    let address = section.need("url", "an address: https://verify.example.org/api/code").flatMap(self.address)
+    let address = section.needed(
+      "url", "an address: `https://verify.example.org/api/code`", "Its address.", self.address)
     var settings = CodeServiceSettings(address: address ?? "")
-    settings.token = section.take("token").flatMap { secret($0) }
-    settings.rootsPEM = section.take("roots").flatMap { pem($0, holding: "CERTIFICATE") }
-    set(&settings.member, section.take("member").flatMap(line))
-    set(&settings.timeoutSeconds, section.take("time-out")?.duration(Allowed.codeTimeoutSeconds))
-    section.read("rate") { setting in
+    settings.token = section.secret("token", "The bearer token that Keyferry presents to it.") { secret($0) }
+    settings.rootsPEM = section.roots { pem($0, holding: "CERTIFICATE") }
+    section.value(
+      "member", &settings.member, "a line of text", "The member of a request that contains the code.", line)
+    section.duration("time-out", &settings.timeoutSeconds, in: 1...10, "The time until it must have answered.")
+    if let setting = section.optional(
+      "rate", Self.rates, default: "`\(settings.callsPerMinute)/min`", as: .rate,
+      "Calls a minute, of all phones together.")
+    {
       // A service that fails must not be asked ever more.
-      if setting.isWord("none") { return setting.add("none, allowed a rate: 600/min") }
-      set(&settings.callsPerMinute, rate(setting))
+      set(
+        &settings.callsPerMinute,
+        setting.isWord("none") ? setting.fault("none, allowed a rate: 600/min") : rate(setting))
     }
     return address == nil ? nil : settings
   }
 
   private func dp3t(_ section: Section) -> DP3TUploadSettings? {
-    let setting = section.need("keys", "a list of PEM files")
+    let setting = section.needed(
+      "keys", "a list of PEM files", as: .list(.text), "The public keys of the signer of diagnosis tokens.")
     let list = setting?.list()
     let keys = (list ?? []).compactMap(publicKey)
     if list?.isEmpty == true { setting?.add("empty, allowed one key or more") }
-    let nextDay = section.need("next-day-key", Self.secretForm)
-    let nextDayKey = nextDay.flatMap { setting in
-      secret(setting).flatMap { pem in signingKey(pem, setting).map { _ in pem } }
-    }
+    let nextDayKey = section.neededSecret(
+      "next-day-key", "The P-256 key that signs the token for the key of the next day.", signingKeyPEM)
     var settings = DP3TUploadSettings(keys: keys, nextDayKey: nextDayKey ?? Secret(""))
-    set(&settings.validitySeconds, section.take("validity")?.duration(Allowed.dp3tValiditySeconds))
+    section.duration(
+      "validity", &settings.validitySeconds, in: 60...604_800, "For how long a token may be valid at most.")
     return keys.isEmpty || nextDayKey == nil ? nil : settings
   }
 

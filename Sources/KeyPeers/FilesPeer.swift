@@ -1,6 +1,5 @@
 internal import ExposureKeys
 
-
 extension PeerProtocol {
   package static let files = PeerProtocol(FilesPeer.description)
 }

@@ -1,6 +1,5 @@
 package import ExposureKeys
 
-
 /// How bytes come from a peer. Implementations see to redirects, retries, time-outs, limits and the budget of a host.
 package protocol Transport: Sendable {
   /// Fetches a small answer as a whole.

@@ -6,7 +6,10 @@ package final class SettingsDocument {
   package private(set) var faults: [SettingFault] = []
   /// Every setting that was asked for, whether the file states it or not: `sources[].name`.
   package private(set) var names: Set<String> = []
-  /// The same, to be asked.
+  /// What those of them are that were declared, in the order of their declarations.
+  package private(set) var descriptions: [SettingDescription] = []
+  private var described: Set<SettingDescription> = []
+  /// The same as the faults, to be asked.
   private var known: Set<SettingFault> = []
   private let noun: String
   private let byteLimit: Int
@@ -71,6 +74,10 @@ package final class SettingsDocument {
 
   fileprivate func note(asked name: String) { names.insert(name) }
 
+  fileprivate func note(_ description: SettingDescription) {
+    if described.insert(description).inserted { descriptions.append(description) }
+  }
+
   private func fault<Value>(_ place: SettingPlace, _ reason: String) -> Value? {
     add(place, reason)
     return nil
@@ -125,6 +132,35 @@ package struct SettingPlace: Hashable, Sendable {
 
   fileprivate init(path: String, _ mark: YAMLMark?) {
     self.init(path: path, line: mark?.line ?? 0, column: mark?.column ?? 0)
+  }
+}
+
+/// What the declaration of a setting states: reference page and JSON Schema derive from it.
+package struct SettingDescription: Hashable, Sendable {
+  /// How the value is written.
+  package indirect enum Form: Hashable, Sendable {
+    case text
+    /// A text that may look like a number or a flag: YAML needs no quotes.
+    case word
+    /// A text of this regular expression.
+    case pattern(String)
+    case words([String])
+    case number(ClosedRange<Int>)
+    case section
+    case list(Form)
+    case either(Form, Form)
+  }
+
+  /// With the sections around it; `[]` is each entry of a list, `*` any name: `sources[].http.headers.*`.
+  package var name: String
+  package var meaning: String
+  /// `nil` if the setting must be stated.
+  package var normally: String?
+  package var allowed: String
+  package var form: Form
+
+  package init(_ name: String, _ form: Form, normally: String?, allowed: String, _ meaning: String) {
+    (self.name, self.form, self.normally, self.allowed, self.meaning) = (name, form, normally, allowed, meaning)
   }
 }
 
@@ -184,11 +220,30 @@ package final class Section {
     return Setting(node: nodes.remove(at: index).node, place: place(of: name), name: pattern(name), document: document)
   }
 
+  /// The declared setting, if the file states it.
+  package func take(_ description: SettingDescription) -> Setting? {
+    declare(description)
+    return take(description.name)
+  }
+
+  /// Records a declaration, without reading.
+  package func declare(_ description: SettingDescription) {
+    var description = description
+    description.name = pattern(description.name)
+    document.note(description)
+  }
+
   /// The setting of this name; `nil` adds a fault.
   package func need(_ name: String, _ allowed: String) -> Setting? {
     if let setting = take(name) { return setting }
     document.add(place(of: name), "missing, allowed \(allowed)")
     return nil
+  }
+
+  /// The declared setting; `nil` adds a fault.
+  package func need(_ description: SettingDescription, _ allowed: String) -> Setting? {
+    declare(description)
+    return need(description.name, allowed)
   }
 
   /// Hands over the setting of this name, if the file states it.
@@ -200,6 +255,12 @@ package final class Section {
     guard let section = take(name)?.section() else { return }
     body(section)
     section.finish()
+  }
+
+  /// Hands over all settings that are left, each of which is as declared; the declaration's name is `*`.
+  package func readAll(_ description: SettingDescription, _ body: (_ name: String, Setting) -> Void) {
+    declare(description)
+    readAll(body)
   }
 
   /// Hands over all settings that are left.

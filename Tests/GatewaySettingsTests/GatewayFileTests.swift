@@ -361,38 +361,4 @@ import Testing
     let text = "state: /s\nsources: [{name: drop, protocol: files, location: /d, trust: operator, origin: DE}]\n"
     #expect(try !Fixture.parse(text).plan.retention.keepsAgenda)
   }
-
-  // MARK: The documentation
-
-  @Test func theTableNamesEverySettingThatIsRead() throws {
-    let reader = GatewayReader(
-      path: "/etc/k/gateway.yaml", files: Fixture.files, environment: Fixture.environment, now: Fixture.now,
-      layouts: Fixture.layouts)
-    _ = try #require(reader.plan(Fixture.full))
-    var names = reader.document.names
-    for text in BucketSettingsTests.texts + StoreSettingsTests.texts {
-      let reader = GatewayReader(
-        path: "/etc/k/gateway.yaml", files: Fixture.files, environment: Fixture.environment, now: Fixture.now,
-        layouts: Fixture.layouts)
-      _ = try #require(reader.plan(text))
-      names.formUnion(reader.document.names)
-    }
-    let rows = SettingsTable.groups.flatMap(\.rows).map(\.name)
-    #expect(Set(rows).count == rows.count)
-    #expect(names.subtracting(rows) == [], "read, but not in the table")
-    #expect(Set(rows).subtracting(names) == [], "in the table, but not read")
-  }
-
-  /// `KEYFERRY_REFRESH=1` writes the tables anew.
-  @Test func theManualIsCurrent() throws {
-    let place = PackageFolder.root.appending(path: "Sources/GatewayDaemon/GatewayDaemon.docc/Configuration.md")
-    let heading = "## All settings\n\n"
-    let text = try String(contentsOf: place, encoding: .utf8)
-    let end = try #require(text.range(of: heading)?.upperBound)
-    let current = text[..<end] + SettingsTable.markdown
-    if ProcessInfo.processInfo.environment["KEYFERRY_REFRESH"] != nil {
-      try String(current).write(to: place, atomically: true, encoding: .utf8)
-    }
-    #expect(try String(contentsOf: place, encoding: .utf8) == current, "run the tests once with KEYFERRY_REFRESH=1")
-  }
 }

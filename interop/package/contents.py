@@ -70,7 +70,7 @@ class Program:
             number = re.fullmatch(r"v(\d+\.\d+\.\d+\S*)", tag)
             if number and number.group(1) != self.version:
                 fail(f"the tag is {tag}, and the program says {self.version}",
-                     "set version in Sources/KeyTool/KeyferryCommand.swift, commit it, and tag that commit")
+                     "set version in Sources/FileCommands/Terminal/Program.swift, commit it, and tag that commit")
 
     @property
     def is_release(self):

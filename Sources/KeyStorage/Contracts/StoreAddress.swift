@@ -32,7 +32,7 @@ package struct StoreAddress: Hashable, Sendable, CustomStringConvertible {
 /// hidden.
 package struct DatabaseAccess: Hashable, Sendable, CustomStringConvertible, CustomReflectable {
   /// As the database's own client reads it; never for a message.
-  package let connection: String
+  package var connection: String
   package var schema: String
   /// Connections that read at the same time, at most.
   package var readers = 6
