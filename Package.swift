@@ -304,11 +304,23 @@ let package = Package(
       ],
       swiftSettings: strict),
 
+    // What does a phone make of keys and sightings? Pure.
+    .target(name: "KeyDevice", dependencies: ["ExposureKeys"], swiftSettings: strict),
+
     // How are tables for analysis written into an SQLite database?
     .target(
       name: "SQLiteTables",
       dependencies: [
         "ExposureKeys", .product(name: "GRDBSQLite", package: "GRDB.swift", condition: gateway),
+      ],
+      swiftSettings: strict),
+
+    // Whom has a phone met? Logs of phones and receivers as sightings. It writes nothing, and names no identifier.
+    .target(
+      name: "Sightings",
+      dependencies: [
+        "KeyDevice", "ExposureKeys", "KeyFormats",
+        .product(name: "GRDBSQLite", package: "GRDB.swift", condition: gateway),
       ],
       swiftSettings: strict),
 
@@ -426,6 +438,13 @@ let package = Package(
         .product(name: "GRDB", package: "GRDB.swift", condition: gateway),
         .product(name: "GRDBSQLite", package: "GRDB.swift", condition: gateway), "BundleTrust",
         "ExposureKeys", "GatewayTesting", .target(name: "PostgresDriver", condition: postgres),
+      ],
+      swiftSettings: strict),
+    .testTarget(
+      name: "SightingsTests",
+      dependencies: [
+        "Sightings", "KeyDevice", "KeyFormats", "ExposureKeys",
+        .product(name: "GRDBSQLite", package: "GRDB.swift", condition: gateway),
       ],
       swiftSettings: strict),
     .testTarget(
