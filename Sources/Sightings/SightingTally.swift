@@ -18,6 +18,8 @@ package struct SightingTally: Hashable, Sendable {
 
   static let exampleLimit = 20
 
+  package init() {}
+
   package var rejectedCount: Int { rejected.values.reduce(0, +) }
 
   /// - Parameter rejection: made only if it is kept as an example.

@@ -169,7 +169,7 @@ enum Clock: Hashable {
       let (product, isTooLarge) = seconds.multipliedReportingOverflow(by: 1000)
       guard !isTooLarge else { return nil }
       let (sum, isTooLargeAsWell) = product.addingReportingOverflow(
-        (fraction >> surplus) * 1000 >> (UInt64(bits) - surplus))
+        ((fraction >> surplus) * 1000) >> (UInt64(bits) - surplus))
       guard !isTooLargeAsWell else { return nil }
       milliseconds = sum
     }

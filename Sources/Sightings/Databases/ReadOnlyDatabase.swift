@@ -160,6 +160,8 @@ final class ReadOnlyDatabase {
 final class ReadOnlyRows {
   private let statement: OpaquePointer
   private let database: ReadOnlyDatabase
+  /// SQLite would begin again.
+  private var isAtEnd = false
 
   fileprivate init(_ statement: OpaquePointer, of database: ReadOnlyDatabase) {
     self.statement = statement
@@ -174,11 +176,12 @@ final class ReadOnlyRows {
 
   /// - Returns: whether there is a row.
   func step() throws -> Bool {
-    switch sqlite3_step(statement) {
-    case SQLITE_ROW: return true
-    case SQLITE_DONE: return false
-    default: throw database.fault("the rest of the table cannot be read")
-    }
+    guard !isAtEnd else { return false }
+    let code = sqlite3_step(statement)
+    if code == SQLITE_ROW { return true }
+    isAtEnd = true
+    guard code == SQLITE_DONE else { throw database.fault("the rest of the table cannot be read") }
+    return false
   }
 
   /// A whole number, also one that is spelled as text or has a fraction, which is dropped.
