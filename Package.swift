@@ -305,7 +305,7 @@ let package = Package(
       swiftSettings: strict),
 
     // What does a phone make of keys and sightings? Pure.
-    .target(name: "KeyDevice", dependencies: ["ExposureKeys"], swiftSettings: strict),
+    .target(name: "KeyDevice", dependencies: ["ExposureKeys", "CLibcrypto"], swiftSettings: strict),
 
     // How are tables for analysis written into an SQLite database?
     .target(
