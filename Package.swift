@@ -332,7 +332,7 @@ let package = Package(
         "ExposureKeys", "KeyFormats", "BundleTrust", "KeyNormalization", "KeyStorage", "PolicyFiles",
         "GatewaySettings", "GatewayDaemon", "GatewayServer", "SQLiteTables", "TransparencyLog", "PeerTransport",
         "CPartialFiles", "CBuild", "KeyArchive", "S3Publications",
-        "WorkThreads",
+        "WorkThreads", "KeyDevice", "Sightings",
         .product(name: "Logging", package: "swift-log", condition: gateway),
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: gateway),
         .product(name: "UnixSignals", package: "swift-service-lifecycle", condition: gateway),
@@ -440,6 +440,9 @@ let package = Package(
         "ExposureKeys", "GatewayTesting", .target(name: "PostgresDriver", condition: postgres),
       ],
       swiftSettings: strict),
+    // Phones and apps: the originals' frozen answers, laws, and what a funnel counts.
+    .testTarget(
+      name: "KeyDeviceTests", dependencies: ["KeyDevice", "ExposureKeys", "GatewayTesting"], swiftSettings: strict),
     .testTarget(
       name: "SightingsTests",
       dependencies: [

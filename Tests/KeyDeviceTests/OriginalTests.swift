@@ -228,7 +228,8 @@ struct VectorCountTests {
     #expect(try Node.file("crypto.json")["keys"].list.count == 6)
     #expect(try Node.file("matching-google.json")["scenarios"].list.count == 28)
     let microg = try Node.file("matching-microg.json")
-    #expect([microg["store"].list.count, microg["merge"].list.count] == [8, 15])
+    #expect(microg["store"].list.count == 8)
+    #expect(microg["merge"].list.count == 15)
     let scores = try Node.file("scores.json")
     let counts = [
       "cwa_2": 5, "cwa_1_9": 3, "cwa_1_0": 3, "swisscovid": 3, "immuni": 3, "coronamelder": 3, "cocoa_2": 4,

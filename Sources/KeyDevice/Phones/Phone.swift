@@ -118,6 +118,17 @@ package struct Phone: Sendable {
     }
   }
 
+  /// Why this phone makes nothing of a key whatever was seen of it; `nil` if it may.
+  package func unusable(_ key: ClaimedKey) -> KeyLoss? {
+    if case .failure(let lost) = period(of: key) { return lost.loss }
+    guard model == .google || model == .apple else { return nil }
+    return switch key.reportType {
+    case 4: .recursive
+    case 5: .revoked
+    default: nil
+    }
+  }
+
   /// A loss, where a result is expected.
   package struct LostKey: Error, Hashable {
     package let loss: KeyLoss
@@ -152,16 +163,8 @@ package struct Phone: Sendable {
   package func windows(
     _ broadcasts: [Broadcast], of key: ClaimedKey, _ mapping: KeyMapping
   ) -> Result<[ExposureWindow], LostKey> {
-    let period: Int
-    switch self.period(of: key) {
-    case .failure(let loss): return .failure(loss)
-    case .success(let found): period = found
-    }
-    let type = key.reportType ?? 0
-    if model != .microg {
-      if type == 4 { return .failure(LostKey(.recursive)) }
-      if type == 5 { return .failure(LostKey(.revoked)) }
-    }
+    if let loss = unusable(key) { return .failure(LostKey(loss)) }
+    guard case .success(let period) = self.period(of: key) else { return .failure(LostKey(.rollingPeriod)) }
     let reception = receive(broadcasts, of: key, period: period)
     guard !broadcasts.isEmpty else { return .failure(LostKey(.notSeen)) }
     guard !reception.sightings.isEmpty else { return .failure(LostKey(.sightingsLost)) }

@@ -133,6 +133,8 @@ package struct Reception: Hashable, Sendable {
   package var sightings: [ValidSighting] = []
   package var losses: [BroadcastLoss: Int] = [:]
 
+  package init() {}
+
   mutating func lose(_ loss: BroadcastLoss, _ count: Int = 1) {
     if count > 0 { losses[loss, default: 0] += count }
   }
