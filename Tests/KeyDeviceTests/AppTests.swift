@@ -123,7 +123,9 @@ struct AppTests {
       ]
       let classes = one["thresholds"].members.map { number, thresholds in
         var found = ExposureClass(number: Int(number) ?? 0)
-        for (name, type) in names where !thresholds[name].isNull { found.sumByReportType[type] = thresholds[name].double }
+        for (name, type) in names where !thresholds[name].isNull {
+          found.sumByReportType[type] = thresholds[name].double
+        }
         return found
       }.sorted { $0.number < $1.number }
       #expect(classes.first { $0.applies(to: day) }?.number ?? 0 == one["result"].int)

@@ -7,7 +7,9 @@ import Testing
 
 /// What holds for any people and any log.
 struct LawTests {
-  private func each(_ purpose: String, _ count: Int = 150, _ body: (Scenario, inout SeededRandom) throws -> Void) rethrows {
+  private func each(_ purpose: String, _ count: Int = 150, _ body: (Scenario, inout SeededRandom) throws -> Void)
+    rethrows
+  {
     var random = SeededRandom(for: purpose)
     for _ in 0..<count {
       let scenario = Scenario(&random)
@@ -34,9 +36,12 @@ struct LawTests {
           let now = Instant(secondsSince1970: (Int64(key.rollingStartWord) + 144) * 600 + 86_400)
           let phone = Phone(model, now: now)
           let planted = encounter.sightings(of: key, period: period, from: offset, on: model, cipher)
-          let search = IdentifierSearch(SightingTable(planted + scenario.sightings.filter { one in
-            !planted.contains { $0.identifier == one.identifier }
-          }))
+          let search = IdentifierSearch(
+            SightingTable(
+              planted
+                + scenario.sightings.filter { one in
+                  !planted.contains { $0.identifier == one.identifier }
+                }))
           #expect(search.find(key.key, start: key.rollingStartWord, period: period))
           let reception = phone.receive(search.broadcasts(of: key), of: key, period: period)
           #expect(reception.sightings.contains { $0.attenuation == 55 }, "\(model)")
@@ -190,7 +195,8 @@ struct LawTests {
     }
     func windows(_ gap: Int64) throws -> Int {
       try Phone(.google, now: Scenario.now).windows(
-        [broadcast(0), broadcast(gap - 1200, interval: 62)], of: key, .always(.high)).get().count
+        [broadcast(0), broadcast(gap - 1200, interval: 62)], of: key, .always(.high)
+      ).get().count
     }
     #expect(try windows(1799) == 1)
     #expect(try windows(1800) == 2)

@@ -25,10 +25,12 @@ struct Scenario {
       let identifiers = cipher.identifiers(
         of: key.key, start: UInt32(bitPattern: key.rollingStartWord), count: 144)
       var index = Int.random(in: 0..<144, using: &random)
-      var time = (Int64(key.rollingStartWord) + Int64(index)) * 600 + random.pick([-7201, -7200, -300, 0, 100, 599, 7799, 7800])
+      var time =
+        (Int64(key.rollingStartWord) + Int64(index)) * 600 + random.pick([-7201, -7200, -300, 0, 100, 599, 7799, 7800])
       for _ in 0..<Int.random(in: 1...14, using: &random) {
         let power = random.pick([-51, -50, -20, -8, 0, 12, 20, 21])
-        let metadata = UInt32(random.pick([0x40, 0x50, 0x54, 0x58, 0x5c]) << 24) | UInt32(UInt8(bitPattern: Int8(power))) << 16
+        let metadata =
+          UInt32(random.pick([0x40, 0x50, 0x54, 0x58, 0x5c]) << 24) | UInt32(UInt8(bitPattern: Int8(power))) << 16
         sightings.append(
           Sighting(
             identifier: identifiers[index], milliseconds: time * 1000,

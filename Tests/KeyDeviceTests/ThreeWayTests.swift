@@ -64,7 +64,8 @@ struct ThreeWayTests {
   }
 
   private func apple(_ key: ClaimedKey, _ broadcasts: [Broadcast]) -> String {
-    let observations = AppleReception.receive(broadcasts, period: Int(key.rollingPeriodWord), now: Scenario.now).observations
+    let observations = AppleReception.receive(broadcasts, period: Int(key.rollingPeriodWord), now: Scenario.now)
+      .observations
     guard
       let found = FirstVersion.apple(
         observations, transmissionRisk: Int(key.transmissionRiskWord), Scenario.first, now: Scenario.now)
@@ -156,7 +157,9 @@ private enum PythonModel {
     process.arguments = ["python3", "-B", "-c", program]
     process.currentDirectoryURL = URL(filePath: folder)
     process.environment = ProcessInfo.processInfo.environment.merging(["PYTHONPATH": folder]) { $1 }
-    let (given, answer) = (FileManager.default.temporaryDirectory.appending(path: "scenarios-\(UUID().uuidString)"), Pipe())
+    let (given, answer) = (
+      FileManager.default.temporaryDirectory.appending(path: "scenarios-\(UUID().uuidString)"), Pipe()
+    )
     try Data(input.utf8).write(to: given)
     defer { try? FileManager.default.removeItem(at: given) }
     process.standardInput = try FileHandle(forReadingFrom: given)

@@ -51,7 +51,8 @@ package struct AppRules: Sendable {
       name: "nhs-1", summary: "NHS COVID-19, September to December 2020",
       judgement: .summary(.buckets([55, 63]), .weightedSeconds(threshold: 120)), source: "the app's code"),
     AppRules(
-      name: "cocoa", summary: "COCOA 2", judgement: .windows(.cocoa, .conditions(.cocoa, .cocoa), asksForSummaries: true),
+      name: "cocoa", summary: "COCOA 2",
+      judgement: .windows(.cocoa, .conditions(.cocoa, .cocoa), asksForSummaries: true),
       source: "the app's code and its server's live files"),
   ]
 }

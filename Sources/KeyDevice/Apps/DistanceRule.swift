@@ -111,7 +111,8 @@ package struct DistanceRule: Hashable, Sendable {
       let later = smoothed[index + 1]
       let variance = Sigma.covariance(next, mean, next, mean)
       smoothed[index] = State(
-        mean: state.mean + gain * (later.mean - mean), variance: state.variance + gain * gain * (later.variance - variance))
+        mean: state.mean + gain * (later.mean - mean),
+        variance: state.variance + gain * gain * (later.variance - variance))
     }
     return smoothed
   }

@@ -196,7 +196,9 @@ package final class IdentifierCipher {
     end(Block.key, after: TemporaryExposureKey.byteCount)
     end(Block.digest, after: 32)
     for (block, name) in [(Block.identifierKey, "EN-RPIK"), (Block.metadataKey, "EN-AEMK")] {
-      for (index, byte) in name.utf8.enumerated() { blocks.storeBytes(of: byte, toByteOffset: block + index, as: UInt8.self) }
+      for (index, byte) in name.utf8.enumerated() {
+        blocks.storeBytes(of: byte, toByteOffset: block + index, as: UInt8.self)
+      }
       blocks.storeBytes(of: 1, toByteOffset: block + 7, as: UInt8.self)
       end(block, after: 8)
     }

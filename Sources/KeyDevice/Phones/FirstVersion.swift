@@ -45,7 +45,9 @@ package struct FirstSummary: Hashable, Sendable, Encodable {
   package var totalScore: Int { exposures.reduce(0) { $0 + $1.score } }
   /// Seconds near, medium and far.
   package var bucketSeconds: [Int] {
-    exposures.reduce(into: [0, 0, 0]) { sums, one in for (index, part) in one.bucketSeconds.enumerated() { sums[index] += part } }
+    exposures.reduce(into: [0, 0, 0]) { sums, one in
+      for (index, part) in one.bucketSeconds.enumerated() { sums[index] += part }
+    }
   }
 
   package init(_ exposures: [FirstExposure] = []) { self.exposures = exposures }
@@ -174,5 +176,7 @@ package struct AppleExposure: Hashable, Sendable {
   package var fullScore: Int
 
   /// What an app is told: whole minutes rounded up, at most 30, in seconds.
-  package var reportedSeconds: [Int] { ([exposure.seconds] + durations.prefix(3)).map { min((($0 + 59) / 60) * 60, 1800) } }
+  package var reportedSeconds: [Int] {
+    ([exposure.seconds] + durations.prefix(3)).map { min((($0 + 59) / 60) * 60, 1800) }
+  }
 }

@@ -231,7 +231,9 @@ enum MicroGReception {
           milliseconds: broadcast.milliseconds, durationMilliseconds: broadcast.durationMilliseconds, rssi: Int(rssi),
           metadata: broadcast.metadata, offset: broadcast.offset, interval: broadcast.interval)
         // A row with a duration is what such a phone has stored already.
-        if row.durationMilliseconds > 0 { own.append(row) } else {
+        if row.durationMilliseconds > 0 {
+          own.append(row)
+        } else {
           note(row.milliseconds, rssi: row.rssi, in: &own, new: row)
         }
       }

@@ -112,7 +112,8 @@ package enum Proof {
   /// - Parameters:
   ///   - now: an encounter lies before it as a whole, if the key has begun by then.
   package static func run(
-    _ sample: KeySample, encounter: Encounter, on phone: Phone, _ judgement: AppRules.Judgement, into funnel: inout Funnel
+    _ sample: KeySample, encounter: Encounter, on phone: Phone, _ judgement: AppRules.Judgement,
+    into funnel: inout Funnel
   ) {
     let cipher = IdentifierCipher()
     var random = sample.random

@@ -28,7 +28,8 @@ extension DeviceProfile {
       switch self {
       case .strict: Reaction(.refuseFile, "exactly these two stand at the root")
       case .google: Reaction(.refuseCall, "any other entry, or a missing one, is an exception for the call")
-      case .iosV1, .ios125, .ios137: Reaction(.warn, "the app unpacks; many apps hand on every entry, and detection then fails")
+      case .iosV1, .ios125, .ios137:
+        Reaction(.warn, "the app unpacks; many apps hand on every entry, and detection then fails")
       case .microg: Reaction(.warn, "ignored, but the Swiss and German apps need exactly these names")
       }
     return .init(.archiveEntries, broken: isExact ? 0 : names.count, what: what, reaction)
@@ -183,7 +184,8 @@ extension DeviceProfile {
       case .strict: Reaction(.refuseFile, "required is DER (X9.62) with r and s in 1...n-1")
       case .google:
         isLenient ? Reaction(.warn, "some verifiers refuse it") : Reaction(.refuseCall, "the verifier throws")
-      case .iosV1, .ios125, .ios137: isLenient ? Reaction(.warn, "some verifiers refuse it") : Reaction(.refuseFile, "it cannot verify")
+      case .iosV1, .ios125, .ios137:
+        isLenient ? Reaction(.warn, "some verifiers refuse it") : Reaction(.refuseFile, "it cannot verify")
       case .microg: Reaction(.warn, "it cannot verify for the Swiss and German apps")
       }
     return .init(.signatureEncoding, broken: wrong.count, what: what, reaction)

@@ -198,7 +198,8 @@ struct KeyMatches {
         last: times.max().map { Instant(secondsSince1970: $0 / 1000).description },
         minutes: isMeasured ? Double(exposures.reduce(0) { $0 + $1.seconds }) / 60 : nil,
         leastAttenuation: attenuations.min(),
-        typicalAttenuation: isMeasured ? (attenuations.reduce(0, +) + attenuations.count / 2) / attenuations.count : nil,
+        typicalAttenuation: isMeasured
+          ? (attenuations.reduce(0, +) + attenuations.count / 2) / attenuations.count : nil,
         confidence: seen.first?.confidence, note: note, documents: [document], region: header.region,
         published: header.endTimestamp.map {
           Instant(secondsSince1970: Int64(clamping: $0)).description
@@ -262,7 +263,9 @@ struct DeviceMatchReport: Encodable {
     var text = "phone \(exactness)\n"
     if !matches.isEmpty {
       let heads = Self.heads + (matches.contains { $0.key != nil } ? ["key"] : [])
-      text += TextTable(heads: heads, rows: matches.map { cells($0).map { $0.isEmpty ? "-" : TerminalText.harmless($0) } }).text
+      text +=
+        TextTable(heads: heads, rows: matches.map { cells($0).map { $0.isEmpty ? "-" : TerminalText.harmless($0) } })
+        .text
     }
     let measured = matches.count { $0.validSightings > 0 }
     return text

@@ -38,13 +38,15 @@ struct DeviceProve: ParsableCommand {
   var phone = PhoneModel.allCases.map(\.rawValue).joined(separator: ",")
 
   @Option(
-    help: ArgumentHelp("Time and attenuation of the encounter; parts are joined by +: 5m@50dB+20m@65dB.", valueName: "time@dB"))
+    help: ArgumentHelp(
+      "Time and attenuation of the encounter; parts are joined by +: 5m@50dB+20m@65dB.", valueName: "time@dB"))
   var encounter = Encounter.usual.text
 
   @Option(help: ArgumentHelp("How many keys an encounter is planted for on each phone.", valueName: "count"))
   var sample = 1000
 
-  @Option(help: ArgumentHelp("Which keys and times are drawn: the same number gives the same proof.", valueName: "number"))
+  @Option(
+    help: ArgumentHelp("Which keys and times are drawn: the same number gives the same proof.", valueName: "number"))
   var seed: UInt64 = 1
 
   @Option(
@@ -63,7 +65,8 @@ struct DeviceProve: ParsableCommand {
     try InputOptions.checkPaths(files)
     _ = try models()
     guard Encounter(encounter) != nil else {
-      throw ValidationError("--encounter \(encounter): must be such as 15m@55dB, or parts joined by +; 24 h at most, 1 to 100 dB")
+      throw ValidationError(
+        "--encounter \(encounter): must be such as 15m@55dB, or parts joined by +; 24 h at most, 1 to 100 dB")
     }
     guard (1...100_000).contains(sample) else { throw ValidationError("--sample \(sample): must be 1...100000") }
   }
@@ -234,13 +237,17 @@ struct DeviceProveReport: Encodable {
       if step == .readable {
         rules = run.fileLosses.prefix(3).map { Rule(rule: "file", count: funnel.unreadable, text: $0) }
         if rules.isEmpty, funnel.unreadable > 0 {
-          rules = [Rule(rule: "key", count: funnel.unreadable, text: "keys that cannot be read; keyferry inspect lists them")]
+          rules = [
+            Rule(rule: "key", count: funnel.unreadable, text: "keys that cannot be read; keyferry inspect lists them")
+          ]
         }
       }
       for (loss, count) in funnel.losses where loss.step == step {
         var text = loss.text
         if loss == .sightingsLost {
-          text += ": " + funnel.sightingLosses.sorted { $0.key.rawValue < $1.key.rawValue }.map { "\($0.key.text) (\($0.value))" }
+          text +=
+            ": "
+            + funnel.sightingLosses.sorted { $0.key.rawValue < $1.key.rawValue }.map { "\($0.key.text) (\($0.value))" }
             .joined(separator: ", ")
         }
         rules.append(Rule(rule: loss.rawValue, count: count, text: text))

@@ -109,7 +109,8 @@ struct DeviceScoreReport: Encodable {
 
   private static func text(_ factors: [ScoreFactor], _ score: Double?, _ note: String?) -> String {
     let shown = factors.map { "\($0.name) \(shortNumber($0.value))" }.joined(separator: ", ")
-    let result = score.map { "\(shown.isEmpty ? "" : "; ")score \(shortNumber($0))" } ?? "\(shown.isEmpty ? "" : "; ")left out"
+    let result =
+      score.map { "\(shown.isEmpty ? "" : "; ")score \(shortNumber($0))" } ?? "\(shown.isEmpty ? "" : "; ")left out"
     return shown + result + (note.map { " (\($0))" } ?? "")
   }
 }
