@@ -55,13 +55,13 @@ final class RambleRecords: SightingRecords {
         let rssi = placesHaveStrength ? "rssi" : "NULL"
         stage = .places(try database.statement("SELECT device_id, timestamp, \(rssi) FROM locations"))
       } else {
-        stage = .devicesWithoutTimes(Array(devices.values))
+        stage = .devicesWithoutTimes(devicesWithoutTimes)
       }
     case .places(let rows):
       if try rows.step() {
         try readPlace(rows, into: &chunk, &tally)
       } else {
-        stage = .devicesWithoutTimes(devices.values.filter { !$0.hasTimes }.sorted { $0.last < $1.last })
+        stage = .devicesWithoutTimes(devicesWithoutTimes)
       }
     case .devicesWithoutTimes(var left):
       guard let device = left.popLast() else { return false }
@@ -73,6 +73,11 @@ final class RambleRecords: SightingRecords {
           encryptedMetadata: device.metadata))
     }
     return true
+  }
+
+  /// The last of the table first, since the last one is taken first: the order must not be a dictionary's.
+  private var devicesWithoutTimes: [Device] {
+    devices.filter { !$0.value.hasTimes }.sorted { $0.key > $1.key }.map(\.value)
   }
 
   private func countRow(of table: String) throws -> String {
