@@ -440,6 +440,7 @@ let package = Package(
         "ExposureKeys", "GatewayTesting", .target(name: "PostgresDriver", condition: postgres),
       ],
       swiftSettings: strict),
+    .testTarget(name: "KeyDeviceTests", dependencies: ["KeyDevice", "ExposureKeys"], swiftSettings: strict),
     .testTarget(
       name: "SightingsTests",
       dependencies: [
