@@ -94,7 +94,7 @@ final class RambleRecords: SightingRecords {
     // What other services say may follow.
     let digits = data.dropFirst(5).prefix { !" ,;|".utf8.contains($0) }
     guard let bytes = SightingFields.bytes(digits), bytes.count == 16 || bytes.count == 20,
-      let identifier = ProximityIdentifier(bytes.prefix(16))
+      let identifier = SightingFields.identifier(Array(bytes.prefix(16)))
     else {
       return tally.reject(
         .serviceDataLength, place, "service data of \(digits.count) characters; expected 40 hexadecimal digits")

@@ -25,7 +25,10 @@ struct DelimitedLayout: Hashable {
 
   /// `nil` unless the line names a time and an identifier.
   init?(header: ArraySlice<UInt8>) {
-    guard header.count <= Self.longestHeader else { return nil }
+    // Every name of an identifier has an r; of what rows are made of, hardly anything has.
+    guard header.count <= Self.longestHeader, header.contains(where: { $0 | 0x20 == UInt8(ascii: "r") }) else {
+      return nil
+    }
     let separators = [UInt8(ascii: ";"), UInt8(ascii: ","), UInt8(ascii: "\t")]
     let counts = separators.map { separator in header.count { $0 == separator } }
     guard let most = counts.max(), most > 0, let place = counts.firstIndex(of: most) else { return nil }
@@ -94,9 +97,9 @@ struct DelimitedLayout: Hashable {
 
   /// Whether a cell says that there is no value.
   static func isAbsent(_ cell: ArraySlice<UInt8>) -> Bool {
-    cell.isEmpty
-      || ["none", "null", #"\n"#, "nan"].contains { spelling in
-        cell.count == spelling.utf8.count && zip(cell, spelling.utf8).allSatisfy { $0 | 0x20 == $1 | 0x20 }
-      }
+    guard cell.count <= 4 else { return false }
+    return cell.isEmpty || absences.contains(String(decoding: cell, as: UTF8.self).lowercased())
   }
+
+  private static let absences: Set<String> = ["none", "null", #"\n"#, "nan"]
 }
