@@ -61,9 +61,28 @@ enum SightingFields {
   static func bytes(_ text: ArraySlice<UInt8>) -> [UInt8]? {
     guard text.count <= 256 else { return nil }
     let prefixed = text.starts(with: #"\x"#.utf8) || text.starts(with: "0x".utf8)
-    let digits = (prefixed ? text.dropFirst(2) : text).filter { $0 != UInt8(ascii: " ") && $0 != UInt8(ascii: ":") }
-    return Hexadecimal.decode(digits)
+    let values = Hexadecimal.values
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(20)
+    var high: UInt8?
+    for digit in prefixed ? text.dropFirst(2) : text where digit != UInt8(ascii: " ") && digit != UInt8(ascii: ":") {
+      let value = values[Int(digit)]
+      guard value != 255 else { return nil }
+      if let first = high { bytes.append(first << 4 | value) }
+      high = high == nil ? value : nil
+    }
+    return high == nil ? bytes : nil
   }
+
+  /// `nil` unless there are sixteen bytes. It is this target's own, so that it is compiled for what it reads from.
+  static func identifier(_ bytes: UnsafeRawBufferPointer) -> ProximityIdentifier? {
+    guard bytes.count == ProximityIdentifier.byteCount else { return nil }
+    return ProximityIdentifier(
+      high: UInt64(bigEndian: bytes.loadUnaligned(as: UInt64.self)),
+      low: UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self)))
+  }
+
+  static func identifier(_ bytes: [UInt8]) -> ProximityIdentifier? { bytes.withUnsafeBytes { identifier($0) } }
 
   /// `nil` unless there are four bytes.
   static func metadata(_ bytes: some Collection<UInt8>) -> UInt32? {

@@ -112,6 +112,19 @@ struct FormatTests {
     #expect(last.milliseconds == 1_599_999_200_000 && last.durationMilliseconds == 1_800_000)
   }
 
+  /// Devices without times come in the order of the table, each time.
+  @Test func rambleWithoutPlaces() throws {
+    let folder = try TemporaryFolder()
+    let rows = (1...40).map { number in
+      "INSERT INTO devices VALUES(\(number), 'fd6f:\(Sample.hex([UInt8](repeating: UInt8(number), count: 20)))', 1600000000);"
+    }
+    let path = try folder.database(
+      "CREATE TABLE devices(id INTEGER, service_data TEXT, last_seen INTEGER);" + rows.joined(), as: "RaMBLE.sqlite")
+    let reading = try Reading(path: path)
+    #expect(reading.sightings.map { $0.identifier.bytes[0] } == Array(1...40))
+    #expect(reading.sightings.allSatisfy { $0.rssi == nil && $0.durationMilliseconds == 0 })
+  }
+
   @Test func microGsImpossibleStrengths() throws {
     let folder = try TemporaryFolder()
     let identifier = Sample.hex(Sample.broadcasts[0].identifier)

@@ -114,6 +114,13 @@ struct HostileTests {
     #expect(reading.error?.code == .unsupported)
     #expect(reading.error?.description.contains("-wal") == true)
     #expect(folder.names == names)
+    // What the message says to do.
+    let copy = try TemporaryFolder()
+    for name in names where !name.hasSuffix("-shm") {
+      try FileManager.default.copyItem(atPath: folder.path(name), toPath: copy.path(name))
+    }
+    _ = try copy.database("PRAGMA journal_mode = DELETE", as: "exposure.db")
+    #expect(try Reading(path: copy.path("exposure.db")).sightings.count == 3)
   }
 
   /// Whatever the file calls them, no other table is read: least of all the owner's keys.
@@ -169,7 +176,7 @@ struct HostileTests {
       }
     }
     let reading = try Reading(path: try folder.write(bytes, as: "circle.db"))
-    #expect(reading.error?.description.contains("more than") == true, "\(String(describing: reading.error)), \(reading.sightings.count)")
+    #expect(reading.error?.description.contains("more than") == true, "\(String(describing: reading.error))")
     #expect(reading.sightings.count <= bytes.count / 4 + 1)
   }
 

@@ -3,8 +3,7 @@ internal import KeyDevice
 /// The service data of Exposure Notification in what a device broadcasts: structures of length, type and value.
 enum AdvertisingData {
   private static let serviceData: UInt8 = 0x16
-  /// 0xFD6F, little-endian.
-  private static let service: [UInt8] = [0x6F, 0xFD]
+  private static let service: UInt16 = 0xFD6F
 
   enum Content {
     case none
@@ -18,11 +17,10 @@ enum AdvertisingData {
     while let length = data.byte(), length > 0 {
       // What a short snapshot length has cut off is no structure any more.
       guard var structure = data.take(Int(length)), let type = structure.byte() else { return .none }
-      guard type == serviceData, structure.count >= 2, structure.rest.starts(with: service) else { continue }
-      _ = structure.skip(2)
+      guard type == serviceData, structure.number(UInt16.self, isBig: false) == service else { continue }
       guard structure.count == 16 || structure.count == 20 else { return .wrongLength(structure.count) }
-      guard let identifier = ProximityIdentifier(structure.rest.prefix(16)) else { return .none }
-      return .identifier(identifier, metadata: SightingFields.metadata(structure.rest.dropFirst(16)))
+      guard let first = structure.take(16), let identifier = SightingFields.identifier(first.rest) else { return .none }
+      return .identifier(identifier, metadata: structure.number(UInt32.self, isBig: true))
     }
     return .none
   }

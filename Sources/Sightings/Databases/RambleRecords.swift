@@ -55,13 +55,13 @@ final class RambleRecords: SightingRecords {
         let rssi = placesHaveStrength ? "rssi" : "NULL"
         stage = .places(try database.statement("SELECT device_id, timestamp, \(rssi) FROM locations"))
       } else {
-        stage = .devicesWithoutTimes(Array(devices.values))
+        stage = .devicesWithoutTimes(devicesWithoutTimes)
       }
     case .places(let rows):
       if try rows.step() {
         try readPlace(rows, into: &chunk, &tally)
       } else {
-        stage = .devicesWithoutTimes(devices.values.filter { !$0.hasTimes }.sorted { $0.last < $1.last })
+        stage = .devicesWithoutTimes(devicesWithoutTimes)
       }
     case .devicesWithoutTimes(var left):
       guard let device = left.popLast() else { return false }
@@ -73,6 +73,11 @@ final class RambleRecords: SightingRecords {
           encryptedMetadata: device.metadata))
     }
     return true
+  }
+
+  /// The last of the table first, since the last one is taken first: the order must not be a dictionary's.
+  private var devicesWithoutTimes: [Device] {
+    devices.filter { !$0.value.hasTimes }.sorted { $0.key > $1.key }.map(\.value)
   }
 
   private func countRow(of table: String) throws -> String {
@@ -89,7 +94,7 @@ final class RambleRecords: SightingRecords {
     // What other services say may follow.
     let digits = data.dropFirst(5).prefix { !" ,;|".utf8.contains($0) }
     guard let bytes = SightingFields.bytes(digits), bytes.count == 16 || bytes.count == 20,
-      let identifier = ProximityIdentifier(bytes.prefix(16))
+      let identifier = SightingFields.identifier(Array(bytes.prefix(16)))
     else {
       return tally.reject(
         .serviceDataLength, place, "service data of \(digits.count) characters; expected 40 hexadecimal digits")

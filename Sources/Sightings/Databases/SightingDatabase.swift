@@ -81,7 +81,7 @@ final class TableRecords: SightingRecords {
     tally.records += 1
     let place = "\(table.name): row \(rowNumber)"
     let bytes = rows.bytes(0)
-    guard let identifier = ProximityIdentifier(bytes) else {
+    guard let identifier = SightingFields.identifier(bytes) else {
       tally.reject(.identifier, place, "the identifier has \(bytes.count) bytes; expected 16")
       return true
     }

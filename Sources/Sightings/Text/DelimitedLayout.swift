@@ -25,7 +25,10 @@ struct DelimitedLayout: Hashable {
 
   /// `nil` unless the line names a time and an identifier.
   init?(header: ArraySlice<UInt8>) {
-    guard header.count <= Self.longestHeader else { return nil }
+    // Every name of an identifier has an r; of what rows are made of, hardly anything has.
+    guard header.count <= Self.longestHeader, header.contains(where: { $0 | 0x20 == UInt8(ascii: "r") }) else {
+      return nil
+    }
     let separators = [UInt8(ascii: ";"), UInt8(ascii: ","), UInt8(ascii: "\t")]
     let counts = separators.map { separator in header.count { $0 == separator } }
     guard let most = counts.max(), most > 0, let place = counts.firstIndex(of: most) else { return nil }
@@ -80,23 +83,33 @@ struct DelimitedLayout: Hashable {
 
   /// A line's cells, without the blanks and the quotes around each. None of these tables has a separator within a cell.
   static func cells(_ line: ArraySlice<UInt8>, _ separator: UInt8) -> [ArraySlice<UInt8>] {
-    line.split(separator: separator, omittingEmptySubsequences: false).map { cell in
-      let cell = trimmed(cell)
-      guard cell.count >= 2, cell.first == UInt8(ascii: "\""), cell.last == UInt8(ascii: "\"") else { return cell }
-      return trimmed(cell.dropFirst().dropLast())
+    var cells: [ArraySlice<UInt8>] = []
+    var start = line.startIndex
+    while true {
+      var end = start
+      while end < line.endIndex, line[end] != separator { end += 1 }
+      let cell = trimmed(line[start..<end])
+      let isQuoted = cell.count >= 2 && cell.first == UInt8(ascii: "\"") && cell.last == UInt8(ascii: "\"")
+      cells.append(isQuoted ? trimmed(cell.dropFirst().dropLast()) : cell)
+      guard end < line.endIndex else { return cells }
+      start = end + 1
     }
   }
 
   static func trimmed(_ cell: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
-    let front = cell.drop { $0 == 0x20 || $0 == 0x09 }
-    return front.prefix((front.lastIndex { $0 != 0x20 && $0 != 0x09 } ?? front.startIndex - 1) + 1 - front.startIndex)
+    var (start, end) = (cell.startIndex, cell.endIndex)
+    while start < end, isBlank(cell[start]) { start += 1 }
+    while end > start, isBlank(cell[end - 1]) { end -= 1 }
+    return cell[start..<end]
   }
+
+  private static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
 
   /// Whether a cell says that there is no value.
   static func isAbsent(_ cell: ArraySlice<UInt8>) -> Bool {
-    cell.isEmpty
-      || ["none", "null", #"\n"#, "nan"].contains { spelling in
-        cell.count == spelling.utf8.count && zip(cell, spelling.utf8).allSatisfy { $0 | 0x20 == $1 | 0x20 }
-      }
+    guard cell.count <= 4 else { return false }
+    return cell.isEmpty || absences.contains(String(decoding: cell, as: UTF8.self).lowercased())
   }
+
+  private static let absences: Set<String> = ["none", "null", #"\n"#, "nan"]
 }

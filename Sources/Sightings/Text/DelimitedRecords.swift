@@ -79,7 +79,7 @@ final class DelimitedRecords: SightingRecords {
           ? "no identifier; expected 32 hexadecimal digits"
           : "the identifier is not hexadecimal; expected 32 digits")
     }
-    guard let identifier = ProximityIdentifier(bytes) else {
+    guard let identifier = SightingFields.identifier(bytes) else {
       return reject(.identifier, "the identifier has \(bytes.count) bytes; expected 16")
     }
     guard let time = cell(layout.time).flatMap({ SightingFields.time($0) }) else {
