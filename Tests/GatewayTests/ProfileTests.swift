@@ -133,13 +133,15 @@ struct ProfileCase: Sendable, CustomTestStringConvertible {
     ProfileCase(.riskLevel, "9", strict: .refuseFile, google: .warn, iosV1: .info, microg: .info) {
       $0.keys[0].transmissionRisk = 9
     },
-    ProfileCase(.reportType, "recursive", strict: .warn, google: .skipKey, iosV1: .ok, microg: .ok) {
+    ProfileCase(
+      .reportType, "recursive", strict: .warn, google: .skipKey, iosV1: .ok, later: .skipKey, microg: .ok
+    ) {
       $0.keys[0].reportType = 4
     },
     ProfileCase(.reportType, "revoked", strict: .warn, google: .info, iosV1: .ok, microg: .ok) {
       $0.keys[0].reportType = 5
     },
-    ProfileCase(.reportType, "absent", strict: .warn, google: .ok, iosV1: .ok, microg: .ok) {
+    ProfileCase(.reportType, "absent", strict: .warn, google: .ok, iosV1: .ok, later: .warn, microg: .ok) {
       $0.keys[0].reportType = nil
     },
     ProfileCase(

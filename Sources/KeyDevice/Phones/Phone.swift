@@ -51,7 +51,7 @@ package enum KeyLoss: String, Codable, Hashable, Sendable, CaseIterable {
     case .noReportType: "no report type, and the app maps none"
     case .notInfectious: "the app maps its days since onset to not infectious"
     case .noSummaries: "the phone answers no daily summary"
-    case .leftOutByApp: "the app leaves its windows out"
+    case .leftOutByApp: "the app leaves its windows out: they are too old, or a filter of the app holds"
     case .belowThreshold: "the score is below the alarm"
     }
   }
@@ -89,6 +89,11 @@ package struct Phone: Sendable {
   package let model: PhoneModel
   package let now: Instant
   package var receiver = MicroGReceiver()
+  /// Whether it has forgotten sightings of more than fourteen days ago, as a phone does and a log does not. Apple's of 2020 asks at
+  /// each call.
+  package var forgets = false
+
+  package static let keptDays: Int64 = 14
 
   package init(_ model: PhoneModel, now: Instant) {
     self.model = model
@@ -150,13 +155,21 @@ package struct Phone: Sendable {
   /// What the phone keeps of a key's broadcasts.
   package func receive(_ broadcasts: [Broadcast], of key: ClaimedKey, period: Int) -> Reception {
     let start = Int64(key.rollingStartWord)
-    switch model {
-    case .google, .apple:
-      return GoogleReception.receive(broadcasts, start: start, period: period, aggregates: false)
-    case .apple2020: return AppleReception.receive(broadcasts, period: period, now: now).reception
-    case .microg:
-      return MicroGReception.receive(broadcasts, start: start, period: period, receiver: receiver)
-    }
+    let remembered = remembered(broadcasts)
+    var reception =
+      switch model {
+      case .google, .apple: GoogleReception.receive(remembered, start: start, period: period, aggregates: false)
+      case .apple2020: AppleReception.receive(remembered, period: period, now: now).reception
+      case .microg: MicroGReception.receive(remembered, start: start, period: period, receiver: receiver)
+      }
+    reception.lose(.age, broadcasts.count - remembered.count)
+    return reception
+  }
+
+  private func remembered(_ broadcasts: [Broadcast]) -> [Broadcast] {
+    guard forgets else { return broadcasts }
+    let first = now.day.daysSince1970 - Self.keptDays
+    return broadcasts.filter { $0.seconds.floored(by: 86_400) >= first }
   }
 
   /// The exposure windows of a key, as an app with this mapping gets them.
@@ -194,6 +207,7 @@ package struct Phone: Sendable {
     case .success(let found): period = found
     }
     guard !broadcasts.isEmpty else { return .failure(LostKey(.notSeen)) }
+    let broadcasts = remembered(broadcasts)
     let start = Int64(key.rollingStartWord)
     let risk = Int(key.transmissionRisk ?? 0)
     let exposures: [FirstExposure]

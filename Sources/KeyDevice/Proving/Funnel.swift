@@ -116,6 +116,8 @@ package enum Proof {
     into funnel: inout Funnel
   ) {
     let cipher = IdentifierCipher()
+    var phone = phone
+    phone.forgets = true
     var random = sample.random
     var sightings: [Sighting] = []
     var planted: [ClaimedKey] = []

@@ -47,6 +47,11 @@ struct DeviceMatch: ParsableCommand {
   @Flag(help: "Show a SHA-256 digest of the key in each row.")
   var hashKeys = false
 
+  @Option(
+    help: ArgumentHelp("Write a page with a strip for each day, HTML; keys are numbered.", valueName: "out"),
+    completion: .file(extensions: ["html"]))
+  var picture: String?
+
   @Flag(help: "Print the rows as CSV.")
   var csv = false
 
@@ -60,6 +65,7 @@ struct DeviceMatch: ParsableCommand {
   func validate() throws {
     guard log != "-" else { throw ValidationError("the log must be a file: a database cannot be read from a pipe") }
     try InputOptions.checkPaths(files)
+    try DevicePage.check(picture, inputs: [log] + files)
     guard !(csv && json) else { throw ValidationError("--csv and --json exclude each other") }
     guard !(showKeys && hashKeys) else { throw ValidationError("--show-keys and --hash-keys exclude each other") }
   }
@@ -88,6 +94,11 @@ struct DeviceMatch: ParsableCommand {
       try Console.document(report.csv)
     } else {
       try Console.result(report.text)
+    }
+    if let picture {
+      var page = DevicePage(title: "Keys that a log met", notes: ["phone \(phone.model.exactness)"])
+      page.add("When, and how near", matches.strips.picture)
+      try page.write(to: picture)
     }
     Self.tell(tally)
     sum.tell()
@@ -157,6 +168,14 @@ struct KeyMatches {
   private let showsKey: KeyText
   private var places: [TemporaryExposureKey: [Int32: Int]] = [:]
   private(set) var matches: [Match] = []
+  private var dots: [DayStrips.Dot] = []
+
+  /// The sightings that count, by key; keys are called by their number.
+  var strips: DayStrips {
+    DayStrips(
+      keys: matches.indices.map { "key \($0 + 1) of \(matches[$0].day)" }, dots: dots,
+      bands: [.init(name: "to 55 dB", upTo: 55), .init(name: "to 63 dB", upTo: 63), .init(name: "to 73 dB", upTo: 73)])
+  }
 
   /// So many documents are named for a key.
   private static let documentLimit = 20
@@ -181,6 +200,9 @@ struct KeyMatches {
       if reception.sightings.isEmpty { note = reception.mainLoss?.text }
     }
     let seen = reception.sightings
+    dots += seen.map {
+      DayStrips.Dot(time: Instant(secondsSince1970: $0.seconds), attenuation: $0.attenuation, key: matches.count)
+    }
     var neutral = FirstConfiguration()
     neutral.minimumScore = 0
     let exposures = (try? phone.exposures(broadcasts, of: key, neutral).get()) ?? []

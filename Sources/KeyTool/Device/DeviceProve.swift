@@ -15,13 +15,13 @@ struct DeviceProve: ParsableCommand {
       keys. Phones: google, apple-2020 (iOS 13.5), apple (iOS 12.5, 13.7 and later), microg.
 
       A configuration without a threshold of its own alarms from \(shortNumber(ConfigurationDocument.usualAlarm)) weighted \
-      seconds of a day on. Signatures are not looked at; keyferry verify does that. Several bundles are one call.
+      seconds of a day on. Signatures are counted, not verified; keyferry verify does that. Several bundles are one call; revised keys are left out.
 
       Exit codes: 0 each key leads to an alarm on each phone, 1 a key leads to nothing on one of them, 2 it could not be done.
 
       Examples:
         keyferry device prove bundle.zip --app cwa-android
-        keyferry device prove *.zip --phone google,apple --configuration config.json --encounter 20m@60dB
+        keyferry device prove *.zip --configuration config.json --encounter 20m@60dB
         keyferry device prove bundle.zip --phone microg --app nhs --json
       """)
 
@@ -51,8 +51,15 @@ struct DeviceProve: ParsableCommand {
 
   @Option(
     parsing: .unconditional,
-    help: ArgumentHelp("The phones' time. By default the end of the bundles' window.", valueName: "time"))
+    help: ArgumentHelp(
+      "The phones' time. By default the end of the bundles' window, or two hours after their last key has expired.",
+      valueName: "time"))
   var at: Instant?
+
+  @Option(
+    help: ArgumentHelp("Write a page of pictures, HTML: the funnels, and which encounters alarm.", valueName: "out"),
+    completion: .file(extensions: ["html"]))
+  var picture: String?
 
   @Flag(help: "Print the funnels as JSON (schemas/device-prove.schema.json).")
   var json = false
@@ -68,6 +75,7 @@ struct DeviceProve: ParsableCommand {
       throw ValidationError(
         "--encounter \(encounter): must be such as 15m@55dB, or parts joined by +; 24 h at most, 1 to 100 dB")
     }
+    try DevicePage.check(picture, inputs: files)
     guard (1...100_000).contains(sample) else { throw ValidationError("--sample \(sample): must be 1...100000") }
   }
 
@@ -110,13 +118,14 @@ struct DeviceProve: ParsableCommand {
       return (nil, nil)
     } leftOut: { _ in
     }
-    let now = at ?? end ?? Clock.now
+    let newest = runs.compactMap(\.newest).max().map { min($0.secondsSince1970 + 7200, Clock.now.secondsSince1970) }
+    let now = at ?? end ?? newest.map { Instant(secondsSince1970: $0) } ?? Clock.now
     for index in runs.indices { runs[index].prove(Encounter(encounter) ?? .usual, now) }
     let report = DeviceProveReport(runs, judgedBy: rules.name, encounter: encounter, now: now)
     if json { try Console.document(line: try JSONText.render(report)) } else { try Console.result(report.text) }
+    if let picture { try report.page(runs, now).write(to: picture) }
     sum.tell()
-    let status = sum.status(hasRejections: !report.isWhole)
-    try exit(status)
+    try exit(sum.status(hasRejections: !report.isWhole))
   }
 }
 
@@ -124,7 +133,9 @@ struct DeviceProve: ParsableCommand {
 struct PhoneRun {
   let judgement: AppRules.Judgement
   private(set) var funnel: Funnel
-  private var sample: KeySample
+  private(set) var sample: KeySample
+  /// When the last of the keys has expired.
+  private(set) var newest: Instant?
   /// Why files were not read, by the rule.
   private(set) var fileLosses: [String] = []
 
@@ -143,6 +154,10 @@ struct PhoneRun {
     for offset in 0..<chunk.keys.count where !chunk.keys[offset].isRevised {
       let key = chunk.keys[offset]
       funnel.read(keys: 1, unreadable: 0)
+      if let start = key.rollingStart {
+        let end = IntervalNumber(Int64(start) + Int64(IdentifierCipher.identifierLimit)).start
+        newest = max(newest ?? end, end)
+      }
       if let loss = phone.unusable(key) { funnel.refuse(loss) } else { sample.add(key) }
     }
   }
@@ -163,6 +178,23 @@ struct PhoneRun {
 
   mutating func prove(_ encounter: Encounter, _ now: Instant) {
     Proof.run(sample, encounter: encounter, on: Phone(funnel.model, now: now), judgement, into: &funnel)
+  }
+}
+
+extension PhoneRun {
+  /// Which encounters alarm with the first key of the sample; `nil` if there is none.
+  func alarms(minutes: [Int], attenuations: [Int], _ now: Instant) -> [[Bool]]? {
+    guard let key = sample.keys.first else { return nil }
+    return attenuations.map { attenuation in
+      minutes.map { minutes in
+        var alone = KeySample(limit: 1, seed: 1)
+        alone.add(key)
+        var one = Funnel(funnel.model)
+        let encounter = Encounter(parts: [.init(seconds: 60 * minutes, attenuation: attenuation)])
+        Proof.run(alone, encounter: encounter, on: Phone(funnel.model, now: now), judgement, into: &one)
+        return one.alarms == 1
+      }
+    }
   }
 }
 
@@ -254,6 +286,33 @@ struct DeviceProveReport: Encodable {
       }
       return Step(step: step, keys: left, lost: before - left, rules: rules)
     }
+  }
+
+  /// Funnels, and a map of encounters for each phone.
+  func page(_ runs: [PhoneRun], _ now: Instant) -> DevicePage {
+    var page = DevicePage(
+      title: "What bundles lead to",
+      notes: phones.map { "phone \($0.exactness)" } + ["encounter \(encounter), at \(at), judged by \(judgedBy)"])
+    for phone in phones {
+      let steps = phone.steps.map { step in
+        FunnelPicture.Step(name: step.step.text, count: step.keys, losingRule: step.rules.first?.text)
+      }
+      page.add(
+        "From the file to the alarm: \(phone.phone.rawValue)",
+        FunnelPicture(name: phone.phone.rawValue, steps: steps).picture)
+    }
+    let minutes = Array(1...30)
+    let attenuations = Array(stride(from: 40, through: 80, by: 2))
+    let panels = runs.compactMap { run -> AlarmMap.Panel? in
+      let alarms = run.alarms(minutes: minutes, attenuations: attenuations, now)
+      return alarms.map { AlarmMap.Panel(name: run.funnel.model.rawValue, alarms: $0) }
+    }
+    if !panels.isEmpty {
+      page.add(
+        "Encounters that alarm, with the first key of the sample",
+        AlarmMap(minutes: minutes, attenuations: attenuations, panels: panels).picture)
+    }
+    return page
   }
 
   var text: String {
