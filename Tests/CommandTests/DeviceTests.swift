@@ -21,15 +21,21 @@ import Testing
     #expect(made.status == 0, "\(made.errors)")
   }
 
+  private static let decoder = {
+    let decoder = JSONDecoder()
+    decoder.keyDecodingStrategy = .convertFromSnakeCase
+    return decoder
+  }()
+
   private struct Proof: Decodable {
     struct Phone: Decodable {
       let phone: String
       let keys: Int
       let sampled: Int
       let alarms: Int
-      let first_loss: String?
+      let firstLoss: String?
     }
-    let is_whole: Bool
+    let isWhole: Bool
     let phones: [Phone]
   }
 
@@ -38,14 +44,14 @@ import Testing
     #expect(outcome.status == status, "\(outcome.errors)\(outcome.text)")
     let faults = try DocumentSchema(named: "device-prove.schema.json").faults(in: Data(outcome.output))
     #expect(faults == [], "\(outcome.text)")
-    return try JSONDecoder().decode(Proof.self, from: Data(outcome.output))
+    return try Self.decoder.decode(Proof.self, from: Data(outcome.output))
   }
 
   @Test func eachKeyOfASoundBundleAlarms() throws {
     try Workshop.run { workshop in
       try bundle(workshop)
       let proof = try prove(workshop, "--phone", "google,apple", "--app", "swisscovid", status: 0)
-      #expect(proof.is_whole && proof.phones.map(\.alarms) == [2, 2])
+      #expect(proof.isWhole && proof.phones.map(\.alarms) == [2, 2])
       let text = try workshop.keyferry("device", "prove", "bundle.zip", "--phone", "google", "--app", "swisscovid").text
       #expect(text.hasPrefix("phone google: run against the original"))
       #expect(text.hasSuffix("google: each of 2 sampled keys alarms\n"))
@@ -57,18 +63,18 @@ import Testing
       try bundle(workshop)
       let far = try prove(
         workshop, "--phone", "google", "--app", "swisscovid", "--encounter", "30m@80dB", status: 1)
-      #expect(far.phones[0].first_loss?.hasPrefix("below-threshold") == true)
+      #expect(far.phones[0].firstLoss?.hasPrefix("below-threshold") == true)
       let summaries = try prove(workshop, "--phone", "microg", "--app", "cocoa", status: 1)
-      #expect(summaries.phones[0].first_loss?.hasPrefix("no-summaries") == true)
+      #expect(summaries.phones[0].firstLoss?.hasPrefix("no-summaries") == true)
       let old = try prove(workshop, "--phone", "apple-2020", "--app", "swisscovid", status: 1)
-      #expect(old.phones[0].first_loss?.hasPrefix("no-window") == true)
+      #expect(old.phones[0].firstLoss?.hasPrefix("no-window") == true)
       // A key that was used for ten minutes cannot alarm after fifteen.
       try bundle(workshop, Self.keys.replacing(",144,", with: ",1,"))
       let short = try prove(workshop, "--phone", "google", "--app", "swisscovid", status: 1)
-      #expect(short.phones[0].first_loss?.hasPrefix("below-threshold") == true)
+      #expect(short.phones[0].firstLoss?.hasPrefix("below-threshold") == true)
       try bundle(workshop, Self.keys.replacing("CONFIRMED_TEST,1\nff", with: "RECURSIVE,1\nff"))
       let recursive = try prove(workshop, "--phone", "google", "--app", "swisscovid", status: 1)
-      #expect(recursive.phones[0].first_loss?.hasPrefix("recursive") == true)
+      #expect(recursive.phones[0].firstLoss?.hasPrefix("recursive") == true)
       #expect(recursive.phones[0].keys == 2 && recursive.phones[0].sampled == 1 && recursive.phones[0].alarms == 1)
     }
   }
@@ -79,14 +85,14 @@ import Testing
       try bundle(workshop, Self.keys.replacing("CONFIRMED_TEST,1\nff", with: "CONFIRMED_TEST,15\nff"))
       let proof = try prove(workshop, "--phone", "google,apple", "--app", "swisscovid", status: 1)
       #expect(proof.phones.map(\.sampled) == [0, 2])
-      #expect(proof.phones[0].first_loss?.contains("the whole file is ignored") == true)
+      #expect(proof.phones[0].firstLoss?.contains("the whole file is ignored") == true)
     }
   }
 
   private struct Matches: Decodable {
     struct Match: Decodable {
       let key: String?
-      let valid_sightings: Int
+      let validSightings: Int
       let minutes: Double?
       let note: String?
     }
@@ -98,7 +104,7 @@ import Testing
     #expect(outcome.status == 0, "\(outcome.errors)")
     let faults = try DocumentSchema(named: "device-match.schema.json").faults(in: Data(outcome.output))
     #expect(faults == [], "\(outcome.text)")
-    return try JSONDecoder().decode(Matches.self, from: Data(outcome.output))
+    return try Self.decoder.decode(Matches.self, from: Data(outcome.output))
   }
 
   @Test func aLogIsMatchedAndNamesNobody() throws {
@@ -113,7 +119,7 @@ import Testing
       // Neither signal strength nor metadata: met, and not how near.
       try workshop.write("time,rpi\n\(start),\(identifier)\n\(start + 300),\(identifier)\n", "log.csv")
       let bare = try match(workshop)
-      #expect(bare.matches.map(\.valid_sightings) == [0])
+      #expect(bare.matches.map(\.validSightings) == [0])
       #expect(bare.matches[0].note == "no RSSI or no metadata" && bare.matches[0].minutes == nil)
       #expect(bare.matches[0].key == nil)
       try workshop.write(
