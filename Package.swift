@@ -328,11 +328,23 @@ let package = Package(
       ],
       swiftSettings: strict),
 
+    // What does a phone make of keys and sightings? Pure.
+    .target(name: "KeyDevice", dependencies: ["ExposureKeys", "CLibcrypto"], swiftSettings: strict),
+
     // How are tables for analysis written into an SQLite database?
     .target(
       name: "SQLiteTables",
       dependencies: [
         "ExposureKeys", .product(name: "GRDBSQLite", package: "GRDB.swift", condition: gateway),
+      ],
+      swiftSettings: strict),
+
+    // Whom has a phone met? Logs of phones and receivers as sightings. It writes nothing, and names no identifier.
+    .target(
+      name: "Sightings",
+      dependencies: [
+        "KeyDevice", "ExposureKeys", "KeyFormats",
+        .product(name: "GRDBSQLite", package: "GRDB.swift", condition: gateway),
       ],
       swiftSettings: strict),
 
@@ -342,7 +354,7 @@ let package = Package(
       dependencies: [
         "Containers", "KeyIntake", "KeyConversion", "KeyInspection", "KeyArchive", "KeyPeers", "PeerTransport",
         "ExposureKeys", "KeyFormats", "BundleTrust", "KeyNormalization", "PolicyFiles", "SQLiteTables",
-        "TransparencyLog", "WorkThreads", "CPartialFiles", "CBuild",
+        "TransparencyLog", "WorkThreads", "CPartialFiles", "CBuild", "KeyDevice", "Sightings",
         .product(name: "Logging", package: "swift-log", condition: gateway),
         .product(name: "ArgumentParser", package: "swift-argument-parser", condition: gateway),
       ],
@@ -464,6 +476,16 @@ let package = Package(
         .product(name: "GRDB", package: "GRDB.swift", condition: gateway),
         .product(name: "GRDBSQLite", package: "GRDB.swift", condition: gateway), "BundleTrust",
         "ExposureKeys", "GatewayTesting", .target(name: "PostgresDriver", condition: postgres),
+      ],
+      swiftSettings: strict),
+    // Phones and apps: the originals' frozen answers, laws, and what a funnel counts.
+    .testTarget(
+      name: "KeyDeviceTests", dependencies: ["KeyDevice", "ExposureKeys", "GatewayTesting"], swiftSettings: strict),
+    .testTarget(
+      name: "SightingsTests",
+      dependencies: [
+        "Sightings", "KeyDevice", "KeyFormats", "ExposureKeys",
+        .product(name: "GRDBSQLite", package: "GRDB.swift", condition: gateway),
       ],
       swiftSettings: strict),
     .testTarget(

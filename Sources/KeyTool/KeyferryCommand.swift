@@ -54,7 +54,7 @@ package struct KeyferryCommand: ParsableCommand {
         ]),
       CommandGroup(
         name: "Research",
-        subcommands: [ArchiveCommand.self, ReportCommand.self, MatchLogCommand.self]),
+        subcommands: [ArchiveCommand.self, ReportCommand.self, MatchLogCommand.self, DeviceCommand.self]),
       CommandGroup(
         name: "Reconciling",
         subcommands: [NormalizeCommand.self, ExplainCommand.self, PolicyCommand.self]),

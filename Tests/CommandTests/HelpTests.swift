@@ -7,7 +7,7 @@ import Testing
   static let commands = [
     "inspect", "convert", "normalize", "explain", "policy", "verify", "sign", "keygen", "formats", "check",
     "registration", "events", "reread", "disclose", "erase", "trust", "sign-batch", "verify-batch", "push", "log",
-    "archive", "report", "diff",
+    "archive", "report", "diff", "device",
   ]
 
   @Test(arguments: commands)

@@ -15,6 +15,7 @@ let fuzzTargets = formatTargets.merging(otherTargets) { _, other in other }
   .merging(settingsTargets) { _, other in other }
   .merging(archiveTargets) { _, other in other }
   .merging(bucketTargets) { _, other in other }
+  .merging(sightingTargets) { _, other in other }
 
 /// The decoder of every format.
 private let formatTargets: [String: FuzzTarget] = Dictionary(

@@ -13,12 +13,16 @@ struct ProfileCase: Sendable, CustomTestStringConvertible {
 
   init(
     _ rule: ProfileRule, _ name: String, strict: ProfileReport.Outcome, google: ProfileReport.Outcome,
-    iosV1: ProfileReport.Outcome, microg: ProfileReport.Outcome,
+    iosV1: ProfileReport.Outcome, later: ProfileReport.Outcome? = nil, microg: ProfileReport.Outcome,
     _ change: @escaping @Sendable (inout SampleBundle) -> Void
   ) {
     self.rule = rule
     self.name = name
-    outcomes = [.strict: strict, .google: google, .iosV1: iosV1, .microg: microg]
+    // iOS 12.5, 13.7 and later differ in few rules.
+    let later = later ?? iosV1
+    outcomes = [
+      .strict: strict, .google: google, .iosV1: iosV1, .ios125: later, .ios137: later, .microg: microg,
+    ]
     self.change = change
   }
 
@@ -129,16 +133,20 @@ struct ProfileCase: Sendable, CustomTestStringConvertible {
     ProfileCase(.riskLevel, "9", strict: .refuseFile, google: .warn, iosV1: .info, microg: .info) {
       $0.keys[0].transmissionRisk = 9
     },
-    ProfileCase(.reportType, "recursive", strict: .warn, google: .skipKey, iosV1: .ok, microg: .ok) {
+    ProfileCase(
+      .reportType, "recursive", strict: .warn, google: .skipKey, iosV1: .ok, later: .skipKey, microg: .ok
+    ) {
       $0.keys[0].reportType = 4
     },
     ProfileCase(.reportType, "revoked", strict: .warn, google: .info, iosV1: .ok, microg: .ok) {
       $0.keys[0].reportType = 5
     },
-    ProfileCase(.reportType, "absent", strict: .warn, google: .ok, iosV1: .ok, microg: .ok) {
+    ProfileCase(.reportType, "absent", strict: .warn, google: .ok, iosV1: .ok, later: .warn, microg: .ok) {
       $0.keys[0].reportType = nil
     },
-    ProfileCase(.daysSinceOnset, "15", strict: .refuseFile, google: .warn, iosV1: .ok, microg: .ok) {
+    ProfileCase(
+      .daysSinceOnset, "15", strict: .refuseFile, google: .refuseFile, iosV1: .ok, later: .info, microg: .ok
+    ) {
       $0.keys[0].daysSinceOnset = 15
     },
     ProfileCase(.revisedKeys, "one", strict: .ok, google: .info, iosV1: .info, microg: .info) {

@@ -9,8 +9,14 @@ package enum DeviceProfile: String, Codable, Hashable, Sendable, CaseIterable {
   case google
   /// The framework of iOS 13.5 and 13.6, as published in July 2020.
   case iosV1 = "ios-v1"
+  /// iOS 12.5, which has what iOS 13.7 has, by Apple's documentation.
+  case ios125 = "ios-12.5"
+  /// iOS 13.7 and later, by Apple's documentation.
+  case ios137 = "ios-13.7"
   /// microG's implementation for phones without Google's services.
   case microg
+
+  var isApple: Bool { self == .iosV1 || self == .ios125 || self == .ios137 }
 
   /// Judges the file that `examination` read, rule by rule.
   ///
@@ -35,7 +41,7 @@ package enum DeviceProfile: String, Codable, Hashable, Sendable, CaseIterable {
     switch self {
     case .strict: (outcome, reaction) = (.refuseFile, "the file must be read to its end")
     case .google: (outcome, reaction) = (.refuseCall, "the call ends with an exception")
-    case .iosV1: (outcome, reaction) = (.refuseFile, "bad format")
+    case .iosV1, .ios125, .ios137: (outcome, reaction) = (.refuseFile, "bad format")
     case .microg: (outcome, reaction) = (.refuseFile, "the file is skipped with a line in the log")
     }
     let row = ProfileReport.Row(rule: .encoding, outcome: outcome, count: 1, text: "\(error): \(reaction)")

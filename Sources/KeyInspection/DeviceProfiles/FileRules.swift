@@ -1,7 +1,7 @@
 import ExposureKeys
 internal import KeyIntake
 
-/// The rules about a file as a whole. Each switch says what the four clients do when the rule is broken.
+/// The rules about a file as a whole. Each switch says what the clients do when the rule is broken.
 extension DeviceProfile {
   func fileRows(_ evidence: ProfileEvidence) -> [ProfileReport.Row] {
     let facts = evidence.facts
@@ -28,7 +28,8 @@ extension DeviceProfile {
       switch self {
       case .strict: Reaction(.refuseFile, "exactly these two stand at the root")
       case .google: Reaction(.refuseCall, "any other entry, or a missing one, is an exception for the call")
-      case .iosV1: Reaction(.warn, "the app unpacks; many apps hand on every entry, and detection then fails")
+      case .iosV1, .ios125, .ios137:
+        Reaction(.warn, "the app unpacks; many apps hand on every entry, and detection then fails")
       case .microg: Reaction(.warn, "ignored, but the Swiss and German apps need exactly these names")
       }
     return .init(.archiveEntries, broken: isExact ? 0 : names.count, what: what, reaction)
@@ -40,7 +41,7 @@ extension DeviceProfile {
       switch self {
       case .strict: Reaction(.refuseFile, "no entry may be both")
       case .google: Reaction(.refuseCall, "the streaming reader throws")
-      case .iosV1, .microg: Reaction(.info, "read from the archive's directory, no matter")
+      case .iosV1, .ios125, .ios137, .microg: Reaction(.info, "read from the archive's directory, no matter")
       }
     return .init(.dataDescriptor, broken: entries.count, what: "a stored entry with a data descriptor", reaction)
   }
@@ -51,7 +52,7 @@ extension DeviceProfile {
       switch self {
       case .strict: Reaction(.refuseFile, "all 16 bytes must be right")
       case .google: Reaction(.refuseFile, "the file is taken for empty")
-      case .iosV1: Reaction(.refuseFile, "bad format")
+      case .iosV1, .ios125, .ios137: Reaction(.refuseFile, "bad format")
       case .microg:
         isPadding ? Reaction(.warn, "compared without its padding") : Reaction(.refuseFile, "the file is ignored")
       }
@@ -81,7 +82,7 @@ extension DeviceProfile {
         } else {
           Reaction(.refuseCall, "all files of a batch must be given in one call")
         }
-      case .iosV1: Reaction(.refuseFile, "documented as unsupported")
+      case .iosV1, .ios125, .ios137: Reaction(.refuseFile, "documented as unsupported")
       case .microg: Reaction(.info, "ignored")
       }
     return .init(.batch, broken: 1, what: what, reaction)
@@ -98,7 +99,7 @@ extension DeviceProfile {
       switch self {
       case .strict: Reaction(.refuseFile, "as many signatures as infos, and at least one")
       case .google: Reaction(.refuseCall, "unsigned data, or other numbers, are an exception for the call")
-      case .iosV1:
+      case .iosV1, .ios125, .ios137:
         signatures == 0
           ? Reaction(.refuseFile, "an unsigned file is refused") : Reaction(.info, "the first signature counts")
       case .microg: Reaction(.warn, "looked at for the Swiss and German apps only, which need a signature")
@@ -112,7 +113,7 @@ extension DeviceProfile {
       switch self {
       case .strict: Reaction(.warn, "portable is one: iOS uses the first, microG needs all")
       case .google: Reaction(.info, "co-signatures and rotation are understood")
-      case .iosV1: Reaction(.warn, "only the first counts")
+      case .iosV1, .ios125, .ios137: Reaction(.warn, "only the first counts")
       case .microg: Reaction(.warn, "the Swiss and German apps need every one to verify with their one key")
       }
     return .init(.signatureCount, broken: count, what: "\(count) signatures", reaction)
@@ -142,7 +143,7 @@ extension DeviceProfile {
         ? Reaction(.refuseCall, "allowed beside a single signature only")
         : Reaction(.info, "the only signature is tried with the only key")
       return .init(.keyIdentity, broken: anonymous, what: "a signature without key id", reaction)
-    case .iosV1:
+    case .iosV1, .ios125, .ios137:
       let isAbsent = infos.first.map { $0.verificationKeyVersion ?? "" == "" } ?? false
       return .init(
         .keyIdentity, broken: isAbsent ? 1 : 0, what: "the first signature has no key version",
@@ -161,14 +162,14 @@ extension DeviceProfile {
       case .strict:
         Reaction(.refuseFile, "only the object identifier \(SignatureInfo.ecdsaWithSHA256) is read everywhere")
       case .google: Reaction(.refuseCall, "any text but the object identifiers is an exception")
-      case .iosV1: Reaction(.info, "not looked at")
+      case .iosV1, .ios125, .ios137: Reaction(.info, "not looked at")
       case .microg: Reaction(.warn, "the Swiss and German apps skip the file")
       }
     return .init(.algorithm, broken: wrong.count, what: "signature algorithm \(name)", reaction)
   }
 
   private func signatureEncoding(_ facts: InspectedDocument) -> ProfileReport.Row {
-    let judged = self == .iosV1 ? Array(facts.signatureEncodings.prefix(1)) : facts.signatureEncodings
+    let judged = isApple ? Array(facts.signatureEncodings.prefix(1)) : facts.signatureEncodings
     let wrong = judged.filter { $0 != .der }
     let what =
       switch wrong.first {
@@ -183,7 +184,8 @@ extension DeviceProfile {
       case .strict: Reaction(.refuseFile, "required is DER (X9.62) with r and s in 1...n-1")
       case .google:
         isLenient ? Reaction(.warn, "some verifiers refuse it") : Reaction(.refuseCall, "the verifier throws")
-      case .iosV1: isLenient ? Reaction(.warn, "some verifiers refuse it") : Reaction(.refuseFile, "it cannot verify")
+      case .iosV1, .ios125, .ios137:
+        isLenient ? Reaction(.warn, "some verifiers refuse it") : Reaction(.refuseFile, "it cannot verify")
       case .microg: Reaction(.warn, "it cannot verify for the Swiss and German apps")
       }
     return .init(.signatureEncoding, broken: wrong.count, what: what, reaction)
@@ -197,7 +199,7 @@ extension DeviceProfile {
       switch self {
       case .strict: Reaction(.refuseFile, "a trusted key must have signed the whole file")
       case .google: Reaction(.refuseCall, "no set of keys of the app matches")
-      case .iosV1: Reaction(.refuseFile, "the first signature must verify with the registered key")
+      case .iosV1, .ios125, .ios137: Reaction(.refuseFile, "the first signature must verify with the registered key")
       case .microg: Reaction(.warn, "the Swiss and German apps skip the file, others do not look")
       }
     return .init(
@@ -232,7 +234,7 @@ extension DeviceProfile {
       return .init(
         .window, broken: end == nil ? 1 : 0, what: "no end_timestamp",
         Reaction(.warn, "it is stored as the file's date"))
-    case .google, .iosV1:
+    case .google, .iosV1, .ios125, .ios137:
       return .init(.window, broken: 0, what: "", Reaction(.ok, ""))
     }
   }

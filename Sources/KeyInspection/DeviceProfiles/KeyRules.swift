@@ -1,7 +1,7 @@
 import ExposureKeys
 internal import KeyIntake
 
-/// The rules about keys. Each switch says what the four clients do with keys that break the rule.
+/// The rules about keys. Each switch says what the clients do with keys that break the rule.
 extension DeviceProfile {
   func keyRows(_ evidence: ProfileEvidence) -> [ProfileReport.Row] {
     let counts = evidence.keys.conditions
@@ -34,7 +34,7 @@ extension DeviceProfile {
           "more than 16 bytes break the decoder for the rest of the file; fewer are filled with zeros")
       }
       return row(.keyData, counts, [.keyDataAbsent], what, .skipKey, "read as zeros, and never matched")
-    case .iosV1:
+    case .iosV1, .ios125, .ios137:
       return row(.keyData, counts, [.keyDataAbsent, .keyDataLength], what, .refuseCall, "detection fails as a whole")
     case .microg:
       if counts.count(.keyDataAbsent) > 0 {
@@ -50,7 +50,7 @@ extension DeviceProfile {
     switch self {
     case .strict: return row(.negativeNumbers, counts, conditions, what, .refuseFile, "none may be there")
     case .google: return row(.negativeNumbers, counts, conditions, what, .warn, "the call fails if one of them matches")
-    case .iosV1:
+    case .iosV1, .ios125, .ios137:
       return row(
         .negativeNumbers, counts, conditions, what, .refuseFile, "ten bytes long on the wire, which is a format error")
     case .microg: return row(.negativeNumbers, counts, conditions, what, .info, "stored as they are")
@@ -65,7 +65,7 @@ extension DeviceProfile {
     switch self {
     case .strict: return row(.repeatedKeys, counts, conditions, what, .refuseFile, "key data must not repeat")
     case .google: return row(.repeatedKeys, counts, conditions, what, .skipKey, "the second match is skipped")
-    case .iosV1:
+    case .iosV1, .ios125, .ios137:
       return row(
         .repeatedKeys, counts, conditions, what, .warn, "within 256 keys in a row the last one replaces the others")
     case .microg: return row(.repeatedKeys, counts, conditions, what, .info, "stored once")
@@ -89,7 +89,7 @@ extension DeviceProfile {
       return row(
         .rollingPeriod, counts, [.rollingPeriodZero, .rollingPeriodTooLong],
         "with rolling period 0 or above 144", .warn, "the call fails if one of them matches")
-    case .iosV1:
+    case .iosV1, .ios125, .ios137:
       return row(
         .rollingPeriod, counts, [.rollingPeriodTooLong], "with a rolling period above 144", .skipKey, "skipped")
     case .microg:
@@ -109,7 +109,7 @@ extension DeviceProfile {
       return row(
         .rollingStart, counts, [.rollingStartAbsent, .rollingStartNegative] + future(counts),
         "whose rolling start is absent, negative or in the future", .refuseFile, "none may be there")
-    case .google, .iosV1:
+    case .google, .iosV1, .ios125, .ios137:
       return row(
         .rollingStart, counts, [.rollingStartAbsent], "without rolling start", .skipKey, "read as 1970, never matched")
     case .microg:
@@ -157,7 +157,7 @@ extension DeviceProfile {
       return row(
         .riskLevel, counts, [.riskOutside], "with a transmission risk level above 8", .warn,
         "the call fails if one of them matches")
-    case .iosV1:
+    case .iosV1, .ios125, .ios137:
       return row(
         .riskLevel, counts, [.riskEight, .riskOutside], "with a transmission risk level above 7", .info, "read as 7")
     case .microg:
@@ -178,6 +178,13 @@ extension DeviceProfile {
       }
       return row(
         .reportType, counts, [.reportTypeRevoked], "with report type REVOKED", .info, "taken as a revocation")
+    case .ios125, .ios137:
+      if counts.count(.reportTypeRecursive) > 0 {
+        return row(.reportType, counts, [.reportTypeRecursive], "with report type RECURSIVE", .skipKey, "never matched")
+      }
+      return row(
+        .reportType, counts, [.reportTypeAbsent, .reportTypeUnknown], "without report type", .warn,
+        "the app's configuration decides, and may ignore them")
     case .iosV1, .microg:
       return row(.reportType, counts, [], "", .ok, "")
     }
@@ -189,7 +196,9 @@ extension DeviceProfile {
     case .strict:
       return row(.daysSinceOnset, counts, [.onsetOutside], what, .refuseFile, "stated days must be -14...14")
     case .google:
-      return row(.daysSinceOnset, counts, [.onsetOutside], what, .warn, "the call fails if one of them matches")
+      return row(.daysSinceOnset, counts, [.onsetOutside], what, .refuseFile, "the whole file is ignored")
+    case .ios125, .ios137:
+      return row(.daysSinceOnset, counts, [.onsetOutside], what, .info, "taken as an onset that is not known")
     case .iosV1, .microg: return row(.daysSinceOnset, counts, [], "", .ok, "")
     }
   }
@@ -200,6 +209,7 @@ extension DeviceProfile {
       case .strict: Reaction(.ok, "")
       case .google: Reaction(.info, "applied to keys that matched before")
       case .iosV1: Reaction(.info, "the list is not read")
+      case .ios125, .ios137: Reaction(.info, "applied to keys that matched before")
       case .microg: Reaction(.info, "applied only where key data, rolling start and period matched before")
       }
     return .init(
