@@ -1,6 +1,5 @@
 package import ExposureKeys
 
-
 // What peers answer.
 extension FaultCode {
   /// A status that the protocol does not foresee, and those that let nobody in.
