@@ -63,7 +63,7 @@ package struct Daemon: Sendable {
     let receiving = try Receiving(plan, ledger: ledger, version: version, clock: clock.time)
 
     let pushing = Pushing(ledger: ledger, version: version, clock: clock.time)
-    let tenure = Tenure(ledger, as: replica.name, for: replica.lease, clock: clock.time)
+    let tenure = WorkOwnership(ledger, as: replica.name, for: replica.lease, clock: clock.time)
 
     var services: [any Service] = []
     // Services end in the order of this list, backwards: work is given back when nobody does it any more.
@@ -85,7 +85,7 @@ package struct Daemon: Sendable {
       PushService(
         plan: current, pushing: pushing, tenure: tenure, ledger: ledger, clock: clock, metrics: metrics,
         readiness: readiness),
-      Household(
+      StateMonitor(
         plan: current, ledger: ledger, clock: clock, metrics: metrics, readiness: readiness, version: version),
       ReloadService(
         plan: current, hangups: hangups, exposure: serving?.exposure, doors: serving?.doors ?? [],
@@ -118,7 +118,7 @@ package struct Daemon: Sendable {
           publications: serving?.publications, program: "keyferry \(version)"))
     }
     if let serving { services.append(serving.server) }
-    let office = OperatorsOffice(current, ledger: ledger, clock: clock, program: "keyferry \(version)")
+    let office = StatusCollector(current, ledger: ledger, clock: clock, program: "keyferry \(version)")
     services.append(
       FaultWatch(
         [serving?.readiness, readiness].compactMap(\.self), writtenTo: plan.stateFolder, by: .run, metrics: metrics
@@ -127,7 +127,7 @@ package struct Daemon: Sendable {
       operators.desk.answer { try await office.report() }
       services.append(operators.service)
     }
-    let deadline = EndService(ledger: ledger, replica: own, overdue: overdue)
+    let deadline = ShutdownDeadline(ledger: ledger, replica: own, overdue: overdue)
     services.append(deadline)
     if let serving { services.append(serving.leaving) }
     // The end is told before anything is waited for.
@@ -138,7 +138,8 @@ package struct Daemon: Sendable {
     var configuration = ServiceGroupConfiguration(
       services: services, gracefulShutdownSignals: [.sigterm, .sigint], logger: Logger(label: "keyferry"))
     // A supervisor kills after a minute and a half, as a rule.
-    configuration.maximumGracefulShutdownDuration = .seconds(EndService.patience) + (serving?.leaving.time ?? .zero)
+    configuration.maximumGracefulShutdownDuration =
+      .seconds(ShutdownDeadline.patience) + (serving?.leaving.time ?? .zero)
     do {
       try await ServiceGroup(configuration: configuration).run()
       if deadline.isOver.isLate { throw HeldUp() }

@@ -51,10 +51,10 @@ package struct GatewayApplication: Sendable {
     guard settings.uploads.isEmpty || settings.uploads.count == entrances.count else {
       throw ServerFault(place: "uploads", reason: "there is a door, and nobody who records what comes in")
     }
-    let uploads = UploadDoors(
+    let uploads = UploadEndpoints(
       try zip(settings.uploads, entrances).map { settings, entrance in
         let trust = try UploadTrust(settings, scope: entrance.scope, caller: caller, logger: logger)
-        return UploadDoors.Entrance(
+        return UploadEndpoints.Entrance(
           trust, recorder: entrance.recorder, limits: limits, metrics: metrics, logger: logger)
       })
     let retrievals = RetrievalResponder(
@@ -80,7 +80,7 @@ package struct GatewayApplication: Sendable {
     if let door = settings.federationDoor {
       if door.listen != nil {
         var own = responder
-        (own.face, responder.face) = (.federation, .apps)
+        (own.role, responder.role) = (.federation, .apps)
         (federation, federationTLS) = (own, try Self.federationTLS(door, settings))
       }
     }
@@ -179,7 +179,7 @@ package struct GatewayApplication: Sendable {
   }
 
   /// Where TLS says who asks there has to be TLS. Behind a proxy it may be left out.
-  private static func federationTLS(_ door: FederationDoorSettings, _ settings: ServerSettings) throws -> HeldTLS? {
+  private static func federationTLS(_ door: FederationListenerSettings, _ settings: ServerSettings) throws -> HeldTLS? {
     guard door.listen != nil else {
       guard door.certificates == .proxy else {
         throw ServerFault(

@@ -18,7 +18,7 @@ package struct GatewayResponder: HTTPResponder {
   let clock: ServerClock
   let logger: Logger
   let limiter: RateLimiter?
-  let uploads: UploadDoors
+  let uploads: UploadEndpoints
   /// The protocols that other gateways speak here.
   let partners: [any PartnerEndpoint]
   let connections: OpenConnections
@@ -26,12 +26,12 @@ package struct GatewayResponder: HTTPResponder {
   let stored = StoredResponses()
   private let logLimit = LogLimit()
   /// To whom this address belongs.
-  var face = Face.everybody
+  var role = ListenerRole.everybody
   /// `nil` where this is no address of operators.
   var operators: OperatorsResponder?
 
   /// Who is answered at an address.
-  enum Face {
+  enum ListenerRole {
     case everybody
     /// The federation has an address of its own.
     case apps
@@ -112,7 +112,7 @@ package struct GatewayResponder: HTTPResponder {
 
   /// What was responded to an equal request in this second; `nil` where the response has to be made.
   private func storedResponse(to request: RetrievalRequest, at now: Instant) -> StoredResponse? {
-    guard !connections.isLeaving, face == .everybody || face == .apps,
+    guard !connections.isLeaving, role == .everybody || role == .apps,
       let generation = retrievals.store.settledGeneration
     else { return nil }
     return stored.response(to: request, at: .init(second: now.secondsSince1970, generation: generation))
@@ -158,7 +158,7 @@ package struct GatewayResponder: HTTPResponder {
     if isProxied { try beginProxied(client) }
     defer { if isProxied { proxied.end(client) } }
 
-    if face != .apps {
+    if role != .apps {
       for partner in partners {
         guard let handler = partner.handler(at: target.segments) else { continue }
         exchange.route = partner.route
@@ -169,7 +169,7 @@ package struct GatewayResponder: HTTPResponder {
         return try await handler(request, caller, exchange.now, exchange.context.wantContent)
       }
     }
-    guard face != .federation else {
+    guard role != .federation else {
       throw Problem(.notFound, "not-found", "here is nothing but the addresses of the federation").closingConnection()
     }
     switch request.method {
@@ -309,8 +309,8 @@ package struct GatewayResponder: HTTPResponder {
       default: Self.securityPolicy
       }
     // What operators are told, a page of somebody else's in their browser is not.
-    response.headers[.resourcePolicy] = face == .operators ? "same-origin" : "cross-origin"
-    if face != .operators {
+    response.headers[.resourcePolicy] = role == .operators ? "same-origin" : "cross-origin"
+    if role != .operators {
       response.headers[.accessControlAllowOrigin] = "*"
       response.headers[.accessControlExposeHeaders] = "*"
     }
@@ -338,10 +338,10 @@ extension GatewayResponder {
       retrievals: RetrievalResponder(
         settings: settings, store: .empty, catalog: LayoutCatalog([]), watch: nil, logger: logger,
         cache: BundleCache(byteLimit: 0, metrics: metrics), signer: nil),
-      metrics: metrics, clock: clock, logger: logger, limiter: nil, uploads: UploadDoors([]), partners: [],
+      metrics: metrics, clock: clock, logger: logger, limiter: nil, uploads: UploadEndpoints([]), partners: [],
       connections: OpenConnections(
         most: limits.connections, mostOfClient: limits.clientConnections, metrics: metrics),
       proxied: ProxiedRequests(mostOfClient: limits.clientConnections))
-    (face, self.operators) = (.operators, operators)
+    (role, self.operators) = (.operators, operators)
   }
 }

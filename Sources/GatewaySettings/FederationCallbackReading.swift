@@ -7,8 +7,8 @@ internal import PolicyFiles
 extension GatewayReader {
   /// - Parameter certificates: what `certificates-from` says.
   func federationDoor(
-    _ section: Section, _ certificates: FederationDoorSettings.CertificateSource?
-  ) -> FederationDoorSettings? {
+    _ section: Section, _ certificates: FederationListenerSettings.CertificateSource?
+  ) -> FederationListenerSettings? {
     let listen = section.optional(
       "listen", "an address and a port: `0.0.0.0:8444`", default: "that of the server",
       "The federation's own address, apart from that of phones. With `certificates-from: tls` it must be stated.",
@@ -46,8 +46,8 @@ extension GatewayReader {
       document.add(
         section.place(of: "proxy-fields"), "with certificates-from: tls nobody may write fields about a client")
     }
-    var settings = FederationDoorSettings(
-      certificates, listen: listen.map { FederationDoorSettings.Listen(host: $0.host, port: $0.port) })
+    var settings = FederationListenerSettings(
+      certificates, listen: listen.map { FederationListenerSettings.Listen(host: $0.host, port: $0.port) })
     (settings.certificatePEM, settings.privateKeyPEM, settings.fields) = (certificate, key, fields)
     (settings.certificateFile, settings.privateKeyFile) = (certificateFile, keyFile)
     return settings

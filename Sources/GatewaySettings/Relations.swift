@@ -316,7 +316,9 @@ extension GatewayReader {
           "line \(other.section.place.line) has doors of that name, in any case")
         continue
       }
-      guard let settings = entrance.settings, let opened = try? UploadDoors.addresses(of: settings) else { continue }
+      guard let settings = entrance.settings, let opened = try? UploadEndpoints.addresses(of: settings) else {
+        continue
+      }
       for name in (settings.protocols ?? []).subtracting(opened.map(\.name)).sorted() {
         document.add(
           entrance.section.place(of: "protocols"),

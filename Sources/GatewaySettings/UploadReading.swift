@@ -58,7 +58,8 @@ extension GatewayReader {
       "path", &settings.path, "a path: `/va`", default: "nothing",
       "The beginning of each address: `/va` makes `/va/v1/publish`.", doorPath)
     settings.protocols = section.optional(
-      "protocols", "a list of \(UploadDoors.names.ticked)", default: "all", as: .list(.words(UploadDoors.names)),
+      "protocols", "a list of \(UploadEndpoints.names.ticked)", default: "all",
+      as: .list(.words(UploadEndpoints.names)),
       "Which upload endpoints are open, of those for which the file states a way to let uploads in.", doorProtocols)
     if section.states("certificates"), !section.states("revision-key"),
       settings.protocols?.contains("publish") ?? true
@@ -89,7 +90,7 @@ extension GatewayReader {
 
   private func doorProtocols(_ setting: Setting) -> Set<String>? {
     guard let list = setting.list() else { return nil }
-    let names = UploadDoors.names
+    let names = UploadEndpoints.names
     guard !list.isEmpty else { return setting.fault("empty, allowed one or more of \(names.joined(separator: ", "))") }
     return Set(
       list.compactMap { entry in

@@ -209,7 +209,7 @@ final class World {
     for index in phones.indices where phones[index].takesOneAnswer { for _ in 0..<30 { visit(by: index) } }
   }
 
-  static let word = OperatorWord(by: "operator", reason: "simulation")
+  static let word = Attribution(by: "operator", reason: "simulation")
 
   // MARK: What is said
 

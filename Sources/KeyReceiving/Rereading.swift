@@ -27,7 +27,7 @@ package struct Rereading: Sendable {
   }
 
   /// Replaces what the documents were read to say, in one transaction.
-  package func carryOut(in ledger: Ledger, by word: OperatorWord, at now: Instant) async throws -> RereadReceipt {
+  package func carryOut(in ledger: Ledger, by word: Attribution, at now: Instant) async throws -> RereadReceipt {
     try await ledger.reread(source.name, by: word, at: now) { state, replacer in
       try run(in: state, isDone: true) { document, reading in
         try replacer.replace(document, reading.change, from: document.arrived) { reading.facts(new: $0) }

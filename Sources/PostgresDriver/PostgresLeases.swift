@@ -5,7 +5,7 @@ import KeyStorage
 ///
 /// A duty is taken under the lock of who writes, so that no transaction under its lease is under way then. Renewing waits for
 /// nobody who writes; it has a connection of its own.
-final class PostgresLeases: LeaseOffice {
+final class PostgresLeases: LeaseStore {
   private let words: ConnectionWords
   private let name: String
   private let counters: String

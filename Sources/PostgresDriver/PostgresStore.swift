@@ -29,7 +29,7 @@ package final class PostgresStore: Store {
   private let heart: PostgresPulse
   private let haste = Haste()
 
-  package var leases: (any LeaseOffice)? { office }
+  package var leases: (any LeaseStore)? { office }
   package var pulse: (any StorePulse)? { heart }
 
   /// Opens the store, and makes it where there is none and it is not only read. The caller waits meanwhile: stores are opened before

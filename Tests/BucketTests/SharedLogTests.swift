@@ -304,7 +304,7 @@ private struct LivingStore: Store {
   let life: Life
 
   var role: StoreRole { base.role }
-  var leases: (any LeaseOffice)? { base.leases }
+  var leases: (any LeaseStore)? { base.leases }
 
   func read<Result: Sendable>(_ body: @escaping @Sendable (any StoredState) throws -> Result) async throws -> Result {
     try await base.read(body)

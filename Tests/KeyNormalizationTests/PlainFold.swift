@@ -32,7 +32,7 @@ struct PlainFold {
     var isRevised: Bool
   }
 
-  private struct Voice {
+  private struct Claimant {
     var said: Fields
     var destination: KeyDestination
     var origin: String?
@@ -123,7 +123,7 @@ struct PlainFold {
   private static let weights: [Int32: Int] = [0: 0, 4: 1, 3: 2, 2: 3, 5: 4, 1: 5]
   private func weight(_ type: Int32?) -> Int { Self.weights[type ?? 0] ?? 0 }
 
-  private func voice(of claims: [StatedClaim], _ origin: String?) -> Voice {
+  private func voice(of claims: [StatedClaim], _ origin: String?) -> Claimant {
     let keys = claims.map(\.key)
     let heaviest = keys.map { weight($0.reportType) }.max() ?? 0
     func first(_ value: (ClaimedKey) -> Int32?, _ better: (Int32, Int32) -> Bool) -> Int32? {
@@ -140,7 +140,7 @@ struct PlainFold {
       risk: first(\.transmissionRisk, policy.riskPreference == .highest ? (>) : (<)),
       onset: first(\.daysSinceOnset) { isPreferred($0, to: $1) },
       isRevised: type == 5 || keys.allSatisfy(\.isRevised))
-    return Voice(said: said, destination: destination(of: claims, origin), origin: origin)
+    return Claimant(said: said, destination: destination(of: claims, origin), origin: origin)
   }
 
   /// Class, length of a span and day of a federation code.
@@ -187,7 +187,7 @@ struct PlainFold {
 
   // MARK: The policy
 
-  private func told(_ voice: Voice) -> Fields? {
+  private func told(_ voice: Claimant) -> Fields? {
     var told = voice.said
     let stated = told.type.flatMap(ReportType.init(rawValue:)) ?? .unknown
     let ofOrigin = voice.origin.flatMap { policy.reportTypesByOrigin[$0]?[stated] }
@@ -233,7 +233,7 @@ struct PlainFold {
 
   // MARK: Several origins
 
-  private func together(_ voices: [Voice]) -> Published {
+  private func together(_ voices: [Claimant]) -> Published {
     let speaking = voices.filter { !$0.isEcho }
     func merge(_ fields: [Fields], of all: [Fields]) -> Fields {
       Fields(

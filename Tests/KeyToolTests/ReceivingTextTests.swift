@@ -64,7 +64,7 @@ import Testing
       SourceAttempt(
         time: Self.now, fault: DocumentFault(code: "timed-out", reason: "no answer"), nextAttempt: Self.now),
       source: "DE")
-    try await ledger.paused(.origin("IT"), by: OperatorWord(by: "me", reason: "a test"), at: then)
+    try await ledger.paused(.origin("IT"), by: Attribution(by: "me", reason: "a test"), at: then)
     let report = try await ledger.read { try StatusReport($0, settings: [], now: Self.now) }
     #expect(
       report.lines(series: []) == [
@@ -85,7 +85,7 @@ import Testing
       ])
 
     // While it is paused, nobody asks it.
-    try await ledger.paused(.source("DE"), by: OperatorWord(by: "me"), at: Self.now)
+    try await ledger.paused(.source("DE"), by: Attribution(by: "me"), at: Self.now)
     let paused = try await ledger.read { try StatusReport($0, settings: [], now: Self.now) }
     #expect(paused.lines(series: []).contains("  state         paused"))
     #expect(!paused.lines(series: []).contains { $0.contains("next pull") })

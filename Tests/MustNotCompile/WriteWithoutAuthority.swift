@@ -7,6 +7,6 @@ func resume(_ store: any Store, _ subject: Pause.Subject, at now: Instant) async
   #if MISTAKE
     try await store.write { try $0.resume(subject) }
   #else
-    try await Ledger(store).resumed(subject, by: OperatorWord(by: "ada"), at: now)
+    try await Ledger(store).resumed(subject, by: Attribution(by: "ada"), at: now)
   #endif
 }

@@ -78,7 +78,7 @@ struct Fortnight {
   /// 2020-12-04, five minutes after midnight.
   private static let beginning: Int64 = 18_600 * 86_400 + 300
   private static let stepSeconds: Int64 = 14_400
-  private static let word = OperatorWord(by: "operator", reason: "fortnight")
+  private static let word = Attribution(by: "operator", reason: "fortnight")
 
   static var recorded: [String: String] {
     get throws { try JSONDecoder().decode([String: String].self, from: Data(contentsOf: file)) }

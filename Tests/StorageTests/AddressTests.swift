@@ -43,7 +43,7 @@ struct AddressTests {
       let aside = try catalog.open(.folder(folder), as: .operator, now: Times.now)
       let reader = try catalog.open(.folder(folder), as: .reader, now: Times.now)
       try await Ledger(owner).attempted(SourceAttempt(time: Times.now), source: "DE")
-      try await Ledger(aside).paused(.source("DE"), by: OperatorWord(by: "ada", reason: "r"), at: Times.after(1))
+      try await Ledger(aside).paused(.source("DE"), by: Attribution(by: "ada", reason: "r"), at: Times.after(1))
       try await Ledger(owner).attempted(SourceAttempt(time: Times.after(2)), source: "DE")
       for store in [owner, aside, reader] {
         let state = try await store.snapshot()

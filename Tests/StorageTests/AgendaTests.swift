@@ -16,7 +16,7 @@ import Testing
 @Suite("Stores: the agenda")
 struct AgendaTests {
   private static let ever: ClosedRange<Int64> = 1...1_000_000
-  private static let word = OperatorWord(by: "ada", reason: "a court")
+  private static let word = Attribution(by: "ada", reason: "a court")
 
   /// What was noted since an event.
   private static func noted(

@@ -22,7 +22,7 @@
     }
 
     private func pause(_ origin: String) async throws {
-      try await ledger.paused(.origin(origin), by: OperatorWord(by: "a test"), at: Times.now)
+      try await ledger.paused(.origin(origin), by: Attribution(by: "a test"), at: Times.now)
     }
 
     private var paused: Set<Pause.Subject> {

@@ -235,7 +235,7 @@ struct ClaimTests {
       #expect(try await ledger.read { try $0.holds(of: documents[1].id) } == [:])
       #expect(try await ledger.read { try $0.claimCount() } == before)
       // Nobody admits it by releasing what is held.
-      let released = try await ledger.heldReleased(documents[1].id, by: OperatorWord(by: "ada"), at: Times.now)
+      let released = try await ledger.heldReleased(documents[1].id, by: Attribution(by: "ada"), at: Times.now)
       #expect(released.received == 0)
       #expect(try await period() == 100)
       // Another attempt replaces what the last one said.
@@ -252,7 +252,7 @@ struct ClaimTests {
         DocumentFacts(try recorder.record(batch("IT", period: 20)))
       }
       #expect(try await period() == 120)
-      try await ledger.discarded(copy.id, by: OperatorWord(by: "ada"), at: Times.now)
+      try await ledger.discarded(copy.id, by: Attribution(by: "ada"), at: Times.now)
       #expect(try await period() == 0)
     }
   }

@@ -51,7 +51,7 @@ struct FirstStartTests {
   }
 
   private func pause(_ origin: String, in store: SQLiteStore) async throws {
-    try await Ledger(store).paused(.origin(origin), by: OperatorWord(by: "a test"), at: Times.now)
+    try await Ledger(store).paused(.origin(origin), by: Attribution(by: "a test"), at: Times.now)
   }
 
   @Test("the next start makes the store", arguments: Moment.allCases, [false, true])

@@ -68,7 +68,7 @@ struct HistoryTests {
 
   /// One of the things that change what is known, or one that does not.
   private static func happen(in ledger: Ledger, at now: Instant, _ arrivals: inout Arrivals) async throws {
-    let word = OperatorWord(by: "ada")
+    let word = Attribution(by: "ada")
     let documents = try await ledger.read { try $0.documents(of: nil, in: [.recorded], limit: .max) }
     switch Int.random(in: 0..<9, using: &arrivals.random) {
     case 0...3:

@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Stores: everything about one key")
 struct KeyRecordTests {
-  static let word = OperatorWord(by: "ada", reason: "a court")
+  static let word = Attribution(by: "ada", reason: "a court")
 
   static func key(_ number: UInt64, risk: Int32? = 3, period: Int32 = 144) -> ClaimedKey {
     var key = ClaimedKey(key: TemporaryExposureKey(high: 1, low: number))

@@ -26,7 +26,7 @@ struct LeaseTests {
 
   /// A store that is shared, its leases, and what lets the time of its clock pass.
   private func withSharedStore(
-    _ kind: StoreKind, _ body: (any Store, any LeaseOffice, (Duration) async throws -> Void) async throws -> Void
+    _ kind: StoreKind, _ body: (any Store, any LeaseStore, (Duration) async throws -> Void) async throws -> Void
   ) async throws {
     #if PostgreSQL
       if kind == .postgresql {
@@ -98,7 +98,7 @@ struct LeaseTests {
       #expect(fault?.reason.contains("publish/NL") == true)
       #expect(try await store.snapshot() == before)
       try await ledger.under(new).cursorMoved(CursorMove(of: "efgs", to: "4"), at: Times.now)
-      try await ledger.paused(.source("efgs"), by: OperatorWord(by: "me"), at: Times.now)
+      try await ledger.paused(.source("efgs"), by: Attribution(by: "me"), at: Times.now)
       let cursor = try await store.read { try $0.source(named: "efgs")?.cursor }
       #expect(cursor == "4")
     }
@@ -139,7 +139,7 @@ struct LeaseTests {
   func draining() async throws {
     let store = MemoryStore()
     let ledger = Ledger(store)
-    let word = OperatorWord(by: "me", reason: "a new disk")
+    let word = Attribution(by: "me", reason: "a new disk")
     #expect(try await ledger.replicaDrained(Self.b, by: word, at: Times.now))
     #expect(try await !ledger.replicaDrained(Self.b, by: word, at: Times.days(1)))
     #expect(try await ledger.replicaDrained(Self.a, by: word, at: Times.now))

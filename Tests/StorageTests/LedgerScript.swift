@@ -16,7 +16,7 @@ enum LedgerScript {
     }
   }
 
-  static let word = OperatorWord(by: "ada", reason: "a key leaked")
+  static let word = Attribution(by: "ada", reason: "a key leaked")
   static let fault = DocumentFault(code: "x", reason: "y")
 
   static func steps(_ batch: AdmittedBatch, _ other: AdmittedBatch) -> [Step] {

@@ -75,7 +75,7 @@ struct PushStoreTests {
           try state.pushes(of: middle)
             == sorted.filter { $0.subject.key == middle }.map { KeyPush(destination: "efgs", key: $0) })
       }
-      let word = OperatorWord(by: "ada")
+      let word = Attribution(by: "ada")
       #expect(try await ledger.pushRetryAsked("efgs", by: word, at: Times.days(2)) == 1)
       #expect(try await store.read { try $0.pushedKeyCounts(to: "efgs") }[.pending] == 1)
       // What it has is offered anew, and stays known as what it was told.
@@ -95,7 +95,7 @@ struct PushStoreTests {
       let ledger = Ledger(store)
       let push = try await ledger.pushStaged(.sample, [1], keys: PushedKey.samples, at: Times.now)
       let key = PushedKey.samples[0].subject.key
-      let receipt = try await ledger.erased(key, digest: "ab", by: OperatorWord(by: "ada"), at: Times.now) { _ in [] }
+      let receipt = try await ledger.erased(key, digest: "ab", by: Attribution(by: "ada"), at: Times.now) { _ in [] }
       #expect(receipt.released == PushedKey.samples.count { $0.subject.key == key })
       try await store.read { state throws in
         #expect(try state.content(of: push.id) == nil)

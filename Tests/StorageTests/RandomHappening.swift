@@ -11,7 +11,7 @@ struct RandomHappening: Sendable {
   func happen(in ledger: Ledger) async throws { try await run(ledger) }
 
   init(_ step: Int, after ledger: Ledger, _ arrivals: inout Arrivals) async throws {
-    let word = OperatorWord(by: "ada")
+    let word = Attribution(by: "ada")
     let now = Times.after(Int64(step) * 20_000)
     let documents = try await ledger.read { try $0.documents(of: nil, in: [.recorded], limit: .max) }
     let document = documents.isEmpty ? nil : arrivals.random.pick(documents)

@@ -123,7 +123,7 @@ struct UsedTokenTests {
       try await commit(Self.upload([6], at: "b", isProven: false), limit: none)
       #expect(try await standings(6) == ["a proven", "b copy"])
       _ = try await ledger.recalled(
-        RecallRequest(origin: "NL"), by: OperatorWord(by: "ada", reason: "a test"), at: Times.after(86_400))
+        RecallRequest(origin: "NL"), by: Attribution(by: "ada", reason: "a test"), at: Times.after(86_400))
       try await commit(Self.upload([4], at: "b", isProven: false))
       #expect(try await standings(4) == ["c proven", "b copy"])
       // Nor does a certificate prove anything about a key that a source has brought, even where it is held.

@@ -21,7 +21,7 @@ import Testing
     "a limit that one upload endpoint exceeds holds no upload of another, and is raised for a day",
     arguments: StoreKind.allCases)
   func raised(kind: StoreKind) async throws {
-    let word = OperatorWord(by: "ada")
+    let word = Attribution(by: "ada")
     try await withStore(kind) { store in
       let ledger = Ledger(store)
       var policy = ReadingPolicy()

@@ -64,7 +64,7 @@ let storageWorks = [
       .ours("Keyferry") {
         let request = RecallRequest(origin: "DE", document: DocumentID(rawValue: 1))
         let recalled = try undoing(in: store.storage) {
-          try await $0.recalled(request, by: OperatorWord(by: "bench"), at: StoredBatches.now).claims
+          try await $0.recalled(request, by: Attribution(by: "bench"), at: StoredBatches.now).claims
         }
         return recalled > 0 ? count : 0
       }

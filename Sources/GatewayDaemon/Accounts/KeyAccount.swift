@@ -104,7 +104,7 @@ package struct KeyAccount: Sendable {
   ///
   /// - Returns: what was removed, and the documents whose bytes cannot be read, so that nobody can tell.
   package static func erase(
-    _ key: TemporaryExposureKey, _ plan: GatewayPlan, from ledger: Ledger, by word: OperatorWord, now: Instant
+    _ key: TemporaryExposureKey, _ plan: GatewayPlan, from ledger: Ledger, by word: Attribution, now: Instant
   ) async throws -> (receipt: ErasureReceipt, unreadable: [DocumentRecord]) {
     let search = EvidenceSearch(for: key, of: plan.readSources, ownOrigins: plan.ownOrigins)
     // Most of it is searched beside whoever writes.

@@ -10,7 +10,7 @@ package struct OperatorsAddress {
   package let listening: AsyncStream<Void>
   let metrics: GatewayMetrics
   let publishing: Readiness?
-  let desk = OperatorsDesk()
+  let desk = StatusProvider()
 
   /// - Parameters:
   ///   - serving: the serving half; `nil` where nothing is served.

@@ -10,7 +10,7 @@ internal import ServiceLifecycle
 internal import Synchronization
 
 /// Who does the work: this process alone, or this one among those that share its store.
-enum Tenure: Sendable {
+enum WorkOwnership: Sendable {
   /// The owner of the store, who does everything.
   case alone(Ledger)
   case shared(Replica)
@@ -49,17 +49,17 @@ enum Tenure: Sendable {
 final class Replica: Sendable {
   let name: ReplicaName
   private let ledger: Ledger
-  private let office: any LeaseOffice
+  private let office: any LeaseStore
   private let time: Duration
   private let clock: @Sendable () -> Instant
-  private let roster: Mutex<DutyRoster>
+  private let roster: Mutex<LeaseScheduler>
   private let isEnding = Mutex(false)
 
   /// - Parameters:
   ///   - time: for how long work is taken.
   ///   - clock: what this gateway takes for the time.
   init(
-    _ name: ReplicaName, ledger: Ledger, office: any LeaseOffice, for time: Duration,
+    _ name: ReplicaName, ledger: Ledger, office: any LeaseStore, for time: Duration,
     clock: @escaping @Sendable () -> Instant
   ) {
     self.clock = clock
@@ -67,7 +67,7 @@ final class Replica: Sendable {
     self.ledger = ledger
     self.office = office
     self.time = time
-    roster = Mutex(DutyRoster(name: name, time: time))
+    roster = Mutex(LeaseScheduler(name: name, time: time))
   }
 
   func holds(_ duty: Duty) -> Bool { roster.withLock { $0.lease(for: duty, at: .now) != nil } }

@@ -11,12 +11,12 @@ internal import ServiceLifecycle
 /// country does not wait for this.
 struct BatchService: Service {
   let plan: CurrentPlan
-  let tenure: Tenure
+  let tenure: WorkOwnership
   let clock: GatewayClock
 
   private let logger = Logger(label: "keyferry.federation")
 
-  init(plan: CurrentPlan, tenure: Tenure, clock: GatewayClock) {
+  init(plan: CurrentPlan, tenure: WorkOwnership, clock: GatewayClock) {
     self.plan = plan
     self.tenure = tenure
     self.clock = clock

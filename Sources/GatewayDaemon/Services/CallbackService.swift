@@ -16,7 +16,7 @@ internal import Synchronization
 /// nothing, and a batch is announced at least once. Each subscriber has its own queue: one that hangs keeps nobody waiting
 /// but itself.
 struct CallbackService: Service {
-  let tenure: Tenure
+  let tenure: WorkOwnership
   let ledger: Ledger
   let clock: @Sendable () -> Instant
   let trust: HeldFederationTrust
@@ -32,7 +32,7 @@ struct CallbackService: Service {
   private static let mostAtATime = 256
 
   init(
-    tenure: Tenure, ledger: Ledger, clock: @escaping @Sendable () -> Instant, trust: HeldFederationTrust,
+    tenure: WorkOwnership, ledger: Ledger, clock: @escaping @Sendable () -> Instant, trust: HeldFederationTrust,
     caller: CallbackCaller,
     takesAuthenticationCertificates: Bool, metrics: GatewayMetrics, interval: Int64 = 5
   ) {

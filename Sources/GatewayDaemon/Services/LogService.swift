@@ -81,7 +81,7 @@ struct LastingFault {
 /// the others wait for it.
 struct LogService: Service {
   let plan: CurrentPlan
-  let tenure: Tenure
+  let tenure: WorkOwnership
   let ledger: Ledger
   let place: PublicationPlace
   let clock: GatewayClock
@@ -99,7 +99,7 @@ struct LogService: Service {
   private static let hourPatience: Int64 = 60
 
   init(
-    plan: CurrentPlan, tenure: Tenure, ledger: Ledger, place: PublicationPlace, clock: GatewayClock,
+    plan: CurrentPlan, tenure: WorkOwnership, ledger: Ledger, place: PublicationPlace, clock: GatewayClock,
     metrics: GatewayMetrics, readiness: Readiness, fitness: LogFitness
   ) {
     self.plan = plan

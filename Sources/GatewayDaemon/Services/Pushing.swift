@@ -78,7 +78,7 @@ package final class Pushing: Sendable {
 struct PushService: Service {
   let plan: CurrentPlan
   let pushing: Pushing
-  let tenure: Tenure
+  let tenure: WorkOwnership
   let ledger: Ledger
   let clock: GatewayClock
   let metrics: GatewayMetrics
@@ -89,7 +89,8 @@ struct PushService: Service {
   private let busy = Busy()
 
   init(
-    plan: CurrentPlan, pushing: Pushing, tenure: Tenure, ledger: Ledger, clock: GatewayClock, metrics: GatewayMetrics,
+    plan: CurrentPlan, pushing: Pushing, tenure: WorkOwnership, ledger: Ledger, clock: GatewayClock,
+    metrics: GatewayMetrics,
     readiness: Readiness
   ) {
     self.plan = plan

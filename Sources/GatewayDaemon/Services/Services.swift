@@ -42,7 +42,7 @@ func pause(seconds: Int64) async -> Bool {
 struct PullService: Service {
   let plan: CurrentPlan
   let receiving: Receiving
-  let tenure: Tenure
+  let tenure: WorkOwnership
   let ledger: Ledger
   let clock: GatewayClock
   let metrics: GatewayMetrics
@@ -53,7 +53,7 @@ struct PullService: Service {
   private let busy = Busy()
 
   init(
-    plan: CurrentPlan, receiving: Receiving, tenure: Tenure, ledger: Ledger, clock: GatewayClock,
+    plan: CurrentPlan, receiving: Receiving, tenure: WorkOwnership, ledger: Ledger, clock: GatewayClock,
     metrics: GatewayMetrics, readiness: Readiness
   ) {
     self.plan = plan
@@ -307,7 +307,7 @@ private func silence(
 /// Publishes when a window is over.
 struct PublishService: Service {
   let plan: CurrentPlan
-  let tenure: Tenure
+  let tenure: WorkOwnership
   let place: PublicationPlace
   let clock: GatewayClock
   let metrics: GatewayMetrics
@@ -321,7 +321,7 @@ struct PublishService: Service {
   private let logger = Logger(label: "keyferry.publish")
 
   init(
-    plan: CurrentPlan, tenure: Tenure, place: PublicationPlace, clock: GatewayClock, metrics: GatewayMetrics,
+    plan: CurrentPlan, tenure: WorkOwnership, place: PublicationPlace, clock: GatewayClock, metrics: GatewayMetrics,
     readiness: Readiness, publications: PublicationStore?, program: String
   ) {
     self.program = program

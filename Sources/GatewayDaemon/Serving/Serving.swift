@@ -18,7 +18,7 @@ package struct Serving {
   package let publishing: Readiness?
   package let server: ServerService
   /// Ends before the server does.
-  package let leaving: LeaveService
+  package let leaving: LameDuckService
   /// Has an element once the server listens.
   package let listening: AsyncStream<Void>
   /// Can be replaced while the server runs.
@@ -26,7 +26,7 @@ package struct Serving {
   /// How uploads are read can change while the server runs.
   let doors: [HeldUploadSource]
   /// The whitelist can be replaced while the server runs.
-  let federation: FederationCounter?
+  let federation: FederationGateway?
   /// What is shown over TLS; can be replaced while the server runs.
   package let certificates: ServedCertificates
   /// Looks at the files of the certificates; `nil` where there is none.
@@ -36,7 +36,7 @@ package struct Serving {
   /// Looks at the whitelist's file; `nil` where there is none.
   package let watch: TrustWatch?
   /// `nil` where no country is called.
-  let callbacks: CallbackOffice?
+  let callbacks: CallbackSetup?
 
   /// - Parameters:
   ///   - folder: where bundles are published.
@@ -52,7 +52,7 @@ package struct Serving {
   package init(
     _ settings: ServerSettings, publishedIn folder: String, series: [SeriesSettings],
     mirrors: [MirrorSettings] = [], uploads: (sources: [UploadSource], ledger: Ledger)? = nil,
-    storedIn stateFolder: String? = nil, federation: FederationCounter? = nil, callbacks: CallbackOffice? = nil,
+    storedIn stateFolder: String? = nil, federation: FederationGateway? = nil, callbacks: CallbackSetup? = nil,
     answersOperators: Bool = true, publishing: Readiness? = nil,
     clock: @escaping @Sendable () -> Instant, onListening: @escaping @Sendable (_ address: String) -> Void
   ) throws {
@@ -66,7 +66,7 @@ package struct Serving {
     }
     publications = PublicationStore(
       folder: folder, order: series.map(\.name) + mirrors.map(\.name),
-      defaultSeries: settings.defaultSeries, bell: CopyBell())
+      defaultSeries: settings.defaultSeries, bell: CopyRefresher())
     readiness.ask {
       FileManager.default.isReadableFile(atPath: folder)
         ? [] : [StandingFault(.publicationUnreadable, because: "the publication folder \(folder) cannot be read")]
@@ -112,7 +112,7 @@ package struct Serving {
       let isSecure = (door?.certificatePEM ?? settings.certificatePEM) != nil
       onListening("\(isSecure ? "https" : "http")://\(door?.listen?.host ?? ""):\(port)/ for national back ends")
     }
-    leaving = LeaveService(server, for: .seconds(settings.limits.endingSeconds))
+    leaving = LameDuckService(server, for: .seconds(settings.limits.endingSeconds))
   }
 }
 

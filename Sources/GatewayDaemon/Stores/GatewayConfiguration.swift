@@ -26,7 +26,7 @@ package enum GatewayConfiguration {
           PeerCatalog.faults(of: source).map { $0.hasPrefix("options.") ? String($0.dropFirst("options.".count)) : $0 }
         }, way: misfits, server: { GatewayApplication.faults(of: $0).map { SettingMisfit($0.setting, "\($0)") } },
         federation: { settings, callbacks in
-          let faults = [GatewayApplication.federationFault(of: settings), callbacks.flatMap(CallbackOffice.fault)]
+          let faults = [GatewayApplication.federationFault(of: settings), callbacks.flatMap(CallbackSetup.fault)]
           return faults.compactMap(\.self).map {
             SettingMisfit(String($0.setting.trimmingPrefix("federation.")), $0.reason)
           }

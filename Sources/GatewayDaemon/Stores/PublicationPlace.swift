@@ -130,7 +130,7 @@ package struct CopyService: Service {
   }
 
   /// A look comes earlier where somebody asks for what is not here yet, once a second at most.
-  private func pauseBeforeLook(_ bell: CopyBell?) async -> Bool {
+  private func pauseBeforeLook(_ bell: CopyRefresher?) async -> Bool {
     for _ in 0..<Self.interval {
       guard await pause(seconds: 1) else { return false }
       if await bell?.isRung == true { break }

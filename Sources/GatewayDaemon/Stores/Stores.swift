@@ -81,7 +81,7 @@ package enum Stores {
   ///
   /// - Returns: what it does not know; `nil` where there was nothing that another store has published, and nothing was done.
   package static func begin(
-    at address: StoreAddress, in folder: String, beside published: PublishedSeries, by word: OperatorWord, now: Instant,
+    at address: StoreAddress, in folder: String, beside published: PublishedSeries, by word: Attribution, now: Instant,
     listeners: [any LedgerListener] = []
   ) async throws -> UnknownSeries? {
     guard let loss = try await loss(at: address, beside: published, now: now) else { return nil }

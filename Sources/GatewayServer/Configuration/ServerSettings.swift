@@ -42,7 +42,7 @@ package struct ServerSettings: Hashable, Sendable {
   /// The doors for uploads: each entry those of one origin, with names of their own; empty is closed.
   package var uploads: [UploadSettings] = []
   /// How national back ends are known; `nil` where this is no gateway for them.
-  package var federationDoor: FederationDoorSettings?
+  package var federationDoor: FederationListenerSettings?
   /// How they are called when there is a new batch; `nil` where nobody is.
 
   package init(host: String = "127.0.0.1", port: Int = 8080) {

@@ -6,7 +6,7 @@ package struct UploadSettings: Hashable, Sendable {
   package var name = UploadSettings.usualName
   /// What stands before the address of each: `/va`, or nothing.
   package var path = ""
-  /// Those of ``UploadDoors/names`` that are opened; `nil` is all for which something is stated that lets in.
+  /// Those of ``UploadEndpoints/names`` that are opened; `nil` is all for which something is stated that lets in.
   package var protocols: Set<String>?
   /// A bearer token for everybody. Empty where there is none.
   package var token: Secret

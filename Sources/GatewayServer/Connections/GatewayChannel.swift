@@ -81,7 +81,7 @@ struct GatewayChannel: ServerChildChannel {
         ? NIOSSLServerHandler(
           context: tls.context, customVerificationCallback: { _, verified in verified.succeed(.certificateVerified) })
         : NIOSSLServerHandler(context: tls.context)
-      try channel.pipeline.syncOperations.addHandlers(handler, LastWordsHandler())
+      try channel.pipeline.syncOperations.addHandlers(handler, DelayedCloseHandler())
     } catch {
       return channel.eventLoop.makeFailedFuture(error)
     }

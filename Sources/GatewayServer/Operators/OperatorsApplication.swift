@@ -20,7 +20,7 @@ package struct OperatorsApplication: Sendable {
   ///   - desk: who knows how the gateway stands.
   package init(
     _ settings: OperatorsSettings, store: PublicationStore?, metrics: GatewayMetrics, readiness: Readiness,
-    publishing: Readiness?, isServing: Bool, desk: OperatorsDesk, clock: ServerClock = .system,
+    publishing: Readiness?, isServing: Bool, desk: StatusProvider, clock: ServerClock = .system,
     logger: Logger = Logger(label: "keyferry.operators")
   ) {
     self.settings = settings

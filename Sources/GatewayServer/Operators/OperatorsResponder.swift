@@ -9,7 +9,7 @@ struct OperatorsResponder: Sendable {
   let watch: WatchAnswers
   /// `nil` where nothing is published.
   let store: PublicationStore?
-  let desk: OperatorsDesk
+  let desk: StatusProvider
   let logger: Logger
 
   static let pageRoute = "operators"

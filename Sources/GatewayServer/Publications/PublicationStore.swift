@@ -21,7 +21,7 @@ package final class PublicationStore: Sendable {
   /// Owns the state that requests see.
   private let state: Mutex<State>
   /// Where the folder is a copy that others go on with: asks for a look at what it is a copy of.
-  package let bell: CopyBell?
+  package let bell: CopyRefresher?
   /// Held while the folder is read, so that two checks do not cross.
   private let checking = Mutex(())
 
@@ -40,7 +40,7 @@ package final class PublicationStore: Sendable {
   ///   - bell: where the folder is a copy, asks for a look at what it is a copy of.
   package init(
     folder: String, order: [String] = [], defaultSeries: String? = nil, checkInterval: Double = 1,
-    bell: CopyBell? = nil, logger: Logger = Logger(label: "keyferry.publications")
+    bell: CopyRefresher? = nil, logger: Logger = Logger(label: "keyferry.publications")
   ) {
     self.bell = bell
     self.folder = PublicationReader(path: folder)

@@ -30,7 +30,7 @@ struct VerificationCertificate: Hashable, Sendable {
 /// Why a certificate is not believed.
 struct CertificateFault: Error, Hashable {
   /// As Google's key server says it.
-  var code = PublishDoor.invalidCertificate
+  var code = PublishEndpoint.invalidCertificate
   var reason: String
 }
 

@@ -4,7 +4,7 @@ internal import KeyStorage
 internal import Synchronization
 
 /// Leases of a store in memory.
-final class MemoryLeases: LeaseOffice {
+final class MemoryLeases: LeaseStore {
   private struct Row {
     var holder: ReplicaName
     var number: Int64

@@ -36,7 +36,7 @@ package final class MemoryStore: Store {
     }
   }
 
-  package var leases: (any LeaseOffice)? { office }
+  package var leases: (any LeaseStore)? { office }
 
   package func read<Result: Sendable>(
     _ body: @escaping @Sendable (any StoredState) throws -> Result

@@ -10,10 +10,10 @@ struct ClaimNames: Sendable {
   /// Sets of visited regions, sorted; the first stands for none named.
   private(set) var visited: [[String]?] = [nil]
   private var visitedNumbers: [[String]: UInt32] = [:]
-  private(set) var voices: [Voice] = []
-  private var voiceNumbers: [Voice: UInt32] = [:]
+  private(set) var voices: [Claimant] = []
+  private var voiceNumbers: [Claimant: UInt32] = [:]
   /// Claims come in runs of one voice.
-  private var lastVoice: (voice: Voice, number: UInt32)?
+  private var lastVoice: (voice: Claimant, number: UInt32)?
 
   func id(ofKnownOrigin name: String) -> OriginID? { originNumbers[name].map(OriginID.init(rawValue:)) }
 
@@ -45,7 +45,7 @@ struct ClaimNames: Sendable {
     return RegionClaim.ID(rawValue: number)
   }
 
-  mutating func number(of voice: Voice) -> UInt32 {
+  mutating func number(of voice: Claimant) -> UInt32 {
     if let lastVoice, lastVoice.voice == voice { return lastVoice.number }
     let number = voiceNumbers[voice] ?? UInt32(voices.count)
     if Int(number) == voices.count {
@@ -63,7 +63,7 @@ struct ClaimNames: Sendable {
     let sources = other.sources.map { id(of: $0) }
     return other.voices.map {
       number(
-        of: Voice(
+        of: Claimant(
           origin: origins[Int($0.origin.rawValue)], regions: visited[Int($0.regions.rawValue)],
           source: sources[Int($0.source.rawValue)]))
     }
@@ -71,7 +71,7 @@ struct ClaimNames: Sendable {
 }
 
 /// The voices of a batch: from the batch's numbers to the set's.
-struct BatchVoices {
+struct BatchClaimants {
   private let origins: [OriginID]
   private let visited: [RegionClaim.ID]
   private let source: SourceID
@@ -93,7 +93,7 @@ struct BatchVoices {
     let place = Int(claim.origin.rawValue) * visited.count + Int(claim.regions.rawValue)
     if place < numbers.count, numbers[place] != Self.unknown { return numbers[place] }
     let number = names.number(
-      of: Voice(
+      of: Claimant(
         origin: origins[Int(claim.origin.rawValue)], regions: visited[Int(claim.regions.rawValue)],
         source: source))
     if place < numbers.count { numbers[place] = number }

@@ -22,7 +22,7 @@ package struct ClaimSet: Sendable, ClaimRecorder {
   @discardableResult
   package mutating func record(_ batch: AdmittedBatch) -> ImportReceipt {
     var receipt = ImportReceipt(beforeRecording: batch)
-    var voices = BatchVoices(batch, in: &names)
+    var voices = BatchClaimants(batch, in: &names)
     receipt.new = insert(batch.claims) { claim, names in
       PackedClaim(claim, voice: voices.number(of: claim, in: &names))
     }
@@ -132,13 +132,13 @@ package struct ClaimSet: Sendable, ClaimRecorder {
 
   /// Adds a claim that a store has kept since it was admitted. Its numbers are this set's.
   package mutating func insert(stored claim: AdmittedClaim) {
-    let voice = Voice(origin: claim.origin, regions: claim.regions, source: claim.source)
+    let voice = Claimant(origin: claim.origin, regions: claim.regions, source: claim.source)
     slots.insert(PackedClaim(claim, voice: names.number(of: voice)), to: &rows)
   }
 
   /// Adds a claim of a store that is surely not in this set: nobody searches for it. Its numbers are this set's.
   package mutating func append(distinct claim: AdmittedClaim) {
-    let voice = Voice(origin: claim.origin, regions: claim.regions, source: claim.source)
+    let voice = Claimant(origin: claim.origin, regions: claim.regions, source: claim.source)
     rows.append(PackedClaim(claim, voice: names.number(of: voice)))
   }
 }

@@ -28,14 +28,14 @@ struct PackedClaim: Hashable, Sendable, BitwiseCopyable {
 
   /// The claim; `voice` is the one of its number.
   @inline(__always)
-  func claim(by voice: Voice) -> AdmittedClaim {
+  func claim(by voice: Claimant) -> AdmittedClaim {
     AdmittedClaim(
       subject: subject, statement: statement, regions: voice.regions, origin: voice.origin, source: voice.source)
   }
 }
 
 /// Who made a claim, for which regions, through which source.
-struct Voice: Hashable, Sendable, BitwiseCopyable {
+struct Claimant: Hashable, Sendable, BitwiseCopyable {
   let origin: OriginID
   let regions: RegionClaim.ID
   let source: SourceID

@@ -101,7 +101,7 @@ extension BeliefJudge {
   fileprivate mutating func explain(
     _ said: ArraySlice<AdmittedClaim>, claims: ClaimSet, embargo: Embargo
   ) -> Explanation {
-    var hearing = Hearing()
+    var hearing = OpinionSummary()
     var heard: [Speaker: (opinion: Opinion, verdict: OpinionVerdict)] = [:]
     let subject = said[said.startIndex].subject
     let deciding = speakers.deciding(said)
@@ -136,7 +136,8 @@ extension BeliefJudge {
 
   /// - Parameter together: what is published, or held; `nil` where nothing is.
   private func standing(
-    of claim: AdmittedClaim, _ opinion: Opinion, _ verdict: OpinionVerdict, _ hearing: Hearing, _ together: Together?
+    of claim: AdmittedClaim, _ opinion: Opinion, _ verdict: OpinionVerdict, _ hearing: OpinionSummary,
+    _ together: Together?
   ) -> Explanation.Line.Standing {
     if claim.isRevocation, !opinion.isRevocation, !opinion.isEcho { return .revocationWeighsLess }
     if opinion.isEcho, opinion.isRevocation || !hearing.isCounted(opinion) { return .notCounted }

@@ -200,7 +200,7 @@ struct BeliefJudge {
     let first = said[said.startIndex]
     if said.count == 1 { return outcome(of: first, statedPeriod: statedPeriod) }
     let deciding = speakers.deciding(said)
-    var hearing = Hearing()
+    var hearing = OpinionSummary()
     hear(deciding, longestPeriod: longestPeriod(of: said, statedPeriod)) { hearing.take($0, $1, $2, origins: $3) }
     return outcome(of: hearing, isContradicted: isContradicted(deciding), about: first.subject.key)
   }
@@ -274,7 +274,7 @@ struct BeliefJudge {
   }
 
   mutating func outcome(
-    of hearing: Hearing, isContradicted: Bool, about key: TemporaryExposureKey
+    of hearing: OpinionSummary, isContradicted: Bool, about key: TemporaryExposureKey
   ) -> BeliefOutcome {
     switch hearing.result(origins: origins) {
     case .leaveOut(let reason): return .leaveOut(reason)

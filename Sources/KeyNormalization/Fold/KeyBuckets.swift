@@ -112,7 +112,7 @@ extension Array {
 }
 
 /// An insertion sort, for rows that are nearly in order.
-private func sortNeighbours(_ rows: UnsafeMutableBufferPointer<PackedClaim>, by voices: [Voice]) {
+private func sortNeighbours(_ rows: UnsafeMutableBufferPointer<PackedClaim>, by voices: [Claimant]) {
   var index = 1
   while index < rows.count {
     let row = rows[index]
@@ -127,7 +127,7 @@ private func sortNeighbours(_ rows: UnsafeMutableBufferPointer<PackedClaim>, by 
 }
 
 @inline(__always)
-private func isLess(_ left: PackedClaim, _ right: PackedClaim, by voices: [Voice]) -> Bool {
+private func isLess(_ left: PackedClaim, _ right: PackedClaim, by voices: [Claimant]) -> Bool {
   if left.key.high != right.key.high { return left.key.high < right.key.high }
   if left.key.low != right.key.low { return left.key.low < right.key.low }
   if left.rollingStart != right.rollingStart { return left.rollingStart < right.rollingStart }

@@ -22,7 +22,7 @@ package struct EvidenceListener: LedgerListener {
       try queue.append(try LogEntry(kind, members).bytes, kind: kind.rawValue)
     }
     /// What an operator did. The words are public.
-    func say(_ kind: LogEntry.Kind, _ what: String?, _ word: OperatorWord, keys: Int? = nil) throws {
+    func say(_ kind: LogEntry.Kind, _ what: String?, _ word: Attribution, keys: Int? = nil) throws {
       var members: [String: LogEntry.Value] = ["by": .text(Self.line(word.by))]
       let reason = [what, word.reason].compactMap(\.self).joined(separator: ": ")
       if !reason.isEmpty { members["reason"] = .text(Self.line(reason)) }
@@ -59,7 +59,7 @@ package struct EvidenceListener: LedgerListener {
     case .reread(let source, let word): try say(.revised, "documents of source \(source) are read again", word)
     case .clockAccepted(let word): try say(.clockAccepted, nil, word)
     // Neither the digest, which is one of a key, nor the reason, which may be about a person.
-    case .erased(let word): try say(.erased, nil, OperatorWord(by: word.by), keys: 1)
+    case .erased(let word): try say(.erased, nil, Attribution(by: word.by), keys: 1)
     // Of the keys of single persons nothing is said at once, and of an hour no number.
     case .uploadsCounted(let hours):
       for hour in hours {

@@ -20,7 +20,7 @@ package struct Publisher: Sendable {
   /// Opens the log for a round; `nil` where there is none.
   private let log: (@Sendable () -> LogKeeper)?
   private let program: String
-  private let habit: RoundHabit
+  private let habit: RoundMode
 
   /// - Parameters:
   ///   - mirrors: what is shown as its origin has signed it.
@@ -31,7 +31,7 @@ package struct Publisher: Sendable {
   ///   - log: gives the log of what is published into the hands of a round; `nil` where there is none.
   package init(
     ledger: Ledger, series: [SeriesSettings], mirrors: [MirrorSettings] = [], folder: any PublicationFolder,
-    program: String = "keyferry", habit: RoundHabit = .usual,
+    program: String = "keyferry", habit: RoundMode = .usual,
     randomBytes: @escaping @Sendable (_ count: Int) -> [UInt8] = systemRandomBytes,
     log: (@Sendable () -> LogKeeper)? = nil
   ) {

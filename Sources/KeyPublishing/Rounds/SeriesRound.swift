@@ -27,7 +27,7 @@ struct SeriesRound: Sendable {
   private var selected: RoundRecipe.Selection?
   /// What the selection leaves for the next round.
   private var mark: RoundMark?
-  private let habit: RoundHabit
+  private let habit: RoundMode
   /// All series that are published here, this one among them.
   private let peers: [SeriesSettings]
   /// Name and version of what publishes.
@@ -45,7 +45,7 @@ struct SeriesRound: Sendable {
 
   init(
     _ settings: SeriesSettings, among peers: [SeriesSettings] = [], ledger: Ledger, folder: any PublicationFolder,
-    log: LogKeeper? = nil, program: String, habit: RoundHabit = .usual, at look: ClockLook
+    log: LogKeeper? = nil, program: String, habit: RoundMode = .usual, at look: ClockLook
   ) {
     self.habit = habit
     self.peers = peers
@@ -356,7 +356,7 @@ struct SeriesRound: Sendable {
       let released = try await releasedKeys(
         of: moving.map(\.id), revisedIn: increments + listing.listed(.increment))
       let firsts = try await firstReleases(of: released, lostWith: increments)
-      let shelf = KeyShelf()
+      let shelf = KeyRunFile()
       for record in moving.sorted(by: { $0.bundle.ordinal < $1.bundle.ordinal }) {
         var keys = lost.contains(record.id) ? nil : try await keys(of: record, among: released)
         if keys == nil { keys = try await keysAgain(of: record, released, with: firsts[record.id] ?? []) }
@@ -565,7 +565,7 @@ struct SeriesRound: Sendable {
     let sealer = BundleSealer(settings: settings, signer: signer)
     // So that the store knows what the new bundles hold, should they be lost.
     let released = try await releasedKeys(of: listing.listed(.increment).map(\.id))
-    let shelf = KeyShelf()
+    let shelf = KeyRunFile()
     var old: [BundleRecord] = []
     for record in BundleKind.allCases.flatMap(listing.listed) {
       let isIncrement = record.bundle.kind == .increment
@@ -976,7 +976,7 @@ private struct ReleasedContents: Sendable {
   /// Bundles whose revised keys are listed.
   let others: [BundleRecord]
   /// The keys of each bundle, in order, and its place.
-  private let keys: KeyHands
+  private let keys: DealtKeys
   private let places: [BundleID: Int]
   private let placesOfOthers: [BundleID: Int]
   /// Keys of the bundles that a revision went out about, in order.
@@ -986,7 +986,7 @@ private struct ReleasedContents: Sendable {
 
   init(of bundles: [BundleID], _ others: [BundleRecord]) {
     self.others = others
-    keys = KeyHands(bundles.count)
+    keys = DealtKeys(bundles.count)
     places = Dictionary(uniqueKeysWithValues: zip(bundles, bundles.indices))
     placesOfOthers = Dictionary(uniqueKeysWithValues: zip(others.map(\.id), others.indices))
   }

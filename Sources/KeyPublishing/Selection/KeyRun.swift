@@ -96,7 +96,7 @@ struct KeyRun: Sendable {
     guard parts > 1, spool != nil else {
       return (0..<parts).map { KeyShare(run: self, part: $0, parts: parts) }
     }
-    let hands = KeyHands(parts)
+    let hands = DealtKeys(parts)
     var place = 0
     try read { record in
       try hands.deal(record, to: place % parts)
@@ -108,7 +108,7 @@ struct KeyRun: Sendable {
   /// The same keys, none of them in memory: they lie behind those of other runs.
   ///
   /// - Throws: ``FileFault``.
-  func kept(on shelf: KeyShelf) throws -> KeyRun {
+  func kept(on shelf: KeyRunFile) throws -> KeyRun {
     if isEmpty { return self }
     let spool = try shelf.newSpool()
     try forEachPiece { try spool.append($0) }
@@ -133,9 +133,9 @@ struct KeyShare: Sendable {
   let part: Int
   let parts: Int
   /// Where the shares of all parts lie; `nil` where the run is read for each.
-  private let hands: KeyHands?
+  private let hands: DealtKeys?
 
-  init(run: KeyRun, part: Int = 0, parts: Int = 1, hands: KeyHands? = nil) {
+  init(run: KeyRun, part: Int = 0, parts: Int = 1, hands: DealtKeys? = nil) {
     self.run = run
     self.part = part
     self.parts = parts
@@ -153,7 +153,7 @@ struct KeyShare: Sendable {
 /// a name, and some thousand keys in memory.
 ///
 /// One owner deals, before it is shared; then it is only read, from any thread.
-final class KeyHands: @unchecked Sendable {
+final class DealtKeys: @unchecked Sendable {
   private struct Hand {
     /// Those that are not in the file yet.
     var waiting: [NumberedKey] = []
@@ -200,7 +200,7 @@ final class KeyHands: @unchecked Sendable {
 /// One temporary file without a name for many runs of keys, one behind the other.
 ///
 /// One owner adds runs; each is whole before the next begins.
-final class KeyShelf {
+final class KeyRunFile {
   private var file: SpoolFile?
 
   fileprivate func newSpool() throws -> KeySpool {

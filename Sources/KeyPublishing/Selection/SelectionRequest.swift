@@ -8,7 +8,7 @@ struct SelectionRequest: Sendable {
   let settings: SeriesSettings
   let known: SeriesState
   let window: ExportWindow
-  let habit: RoundHabit
+  let habit: RoundMode
   let program: String
 
   func plan(from state: any StoredState) throws -> SelectionPlan {

@@ -27,7 +27,7 @@ enum Attention: Sendable {
   ///   look at everything once a day.
   init(
     of settings: SeriesSettings, _ mark: RoundMark?, rules: String, followsRecall: Bool, at instant: Instant,
-    habit: RoundHabit, countsHeld: Bool = false, from state: any StoredState
+    habit: RoundMode, countsHeld: Bool = false, from state: any StoredState
   ) throws {
     self = .everything
     guard habit != .divided, let mark, mark.rules == rules, !followsRecall, mark.instant <= instant.secondsSince1970
@@ -100,7 +100,7 @@ extension KeyRun {
 }
 
 /// When a round looks at changes alone.
-package enum RoundHabit: Sendable {
+package enum RoundMode: Sendable {
   /// Where that is allowed, and cheaper than to look at everything.
   case usual
   /// Wherever it is allowed, also in a small store.

@@ -40,7 +40,7 @@ package struct SeriesStatus: Hashable, Sendable {
   ///   - isNamed: whether an operator has named `now`, perhaps to look back: what is later is no fault then.
   package init(
     of settings: SeriesSettings, in state: any StoredState, folder: String? = nil, now: Instant,
-    countingFor program: String? = nil, habit: RoundHabit = .usual, isNamed: Bool = false
+    countingFor program: String? = nil, habit: RoundMode = .usual, isNamed: Bool = false
   ) throws {
     let known = try SeriesState(of: settings.name, from: state)
     let all = try state.bundles(of: settings.name, in: Set(BundleState.allCases))

@@ -26,7 +26,7 @@ final class AnsweringStore: Store {
 
   var role: StoreRole { base.role }
   var place: String { base.place }
-  var leases: (any LeaseOffice)? { base.leases }
+  var leases: (any LeaseStore)? { base.leases }
   func copy(to path: String) async throws { try await base.copy(to: path) }
   func damage(limit: Int) async throws -> [String] { try await base.damage(limit: limit) }
   func settle() async { await base.settle() }

@@ -95,5 +95,5 @@ package protocol ClaimChanges: AnyObject {
   /// Removes everything about a key: claims, what is held, what went out, and the bytes of these documents.
   func erase(_ key: TemporaryExposureKey, contents: [DocumentID]) throws -> ErasureReceipt
   /// Withdraws claims. They stay known, so that the same ones coming in again change nothing.
-  func recall(_ request: RecallRequest, in event: EventStamp, by word: OperatorWord?) throws -> RecallPreview
+  func recall(_ request: RecallRequest, in event: EventStamp, by word: Attribution?) throws -> RecallPreview
 }

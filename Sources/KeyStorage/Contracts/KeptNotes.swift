@@ -54,7 +54,7 @@ package struct DrainedReplica: Hashable, Sendable, Codable {
   package let by: String
   package let reason: String?
 
-  package init(_ name: ReplicaName, since: Instant, by word: OperatorWord) {
+  package init(_ name: ReplicaName, since: Instant, by word: Attribution) {
     self.name = name
     self.since = since
     by = word.by
@@ -71,7 +71,7 @@ package struct StoreBeginning: Hashable, Sendable, Codable {
   /// Nothing is published or pushed before the operator says that all words were said again.
   package internal(set) var waits = true
 
-  init(beside series: [String], since: Instant, by word: OperatorWord) {
+  init(beside series: [String], since: Instant, by word: Attribution) {
     self.series = series
     self.since = since
     by = word.by

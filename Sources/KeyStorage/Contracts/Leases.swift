@@ -163,7 +163,7 @@ package struct LeaseTable: Hashable, Sendable {
 ///
 /// Times are the store's own: no replica's clock is asked. A duty is never taken while a transaction is under way under its
 /// lease, so that whoever takes it sees all that was done before.
-package protocol LeaseOffice: Sendable {
+package protocol LeaseStore: Sendable {
   /// It waits for nobody who reads or writes.
   func table() async throws -> LeaseTable
   /// Takes those of these duties that nobody holds, not even this holder.

@@ -256,9 +256,9 @@ package struct Recall: Hashable, Sendable {
   package var time: Instant
   package var claims: Int
   /// Who did it and why, if it was an operator.
-  package var word: OperatorWord?
+  package var word: Attribution?
 
-  package init(request: RecallRequest, event: EventID, time: Instant, claims: Int, word: OperatorWord?) {
+  package init(request: RecallRequest, event: EventID, time: Instant, claims: Int, word: Attribution?) {
     self.request = request
     self.event = event
     self.time = time

@@ -19,7 +19,7 @@ package protocol Store: Sendable {
   /// Where it is, for people; without any secret.
   var place: String { get }
   /// How replicas share the work; `nil` where a store has one owner, who does it all.
-  var leases: (any LeaseOffice)? { get }
+  var leases: (any LeaseStore)? { get }
   /// Whether its database answers; `nil` where it runs in this process.
   var pulse: (any StorePulse)? { get }
 
@@ -57,7 +57,7 @@ package protocol Store: Sendable {
 
 extension Store {
   package var place: String { "memory" }
-  package var leases: (any LeaseOffice)? { nil }
+  package var leases: (any LeaseStore)? { nil }
   package var pulse: (any StorePulse)? { nil }
 
   package func copy(to path: String) async throws {

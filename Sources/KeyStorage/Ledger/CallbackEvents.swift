@@ -72,7 +72,7 @@ extension Ledger {
   ///
   /// - Returns: whether it was suspended; `nil` where there is none.
   package func callbackResumed(
-    _ id: String, of country: String, by word: OperatorWord, at now: Instant
+    _ id: String, of country: String, by word: Attribution, at now: Instant
   ) async throws -> Bool? {
     try await transact(.callbackResumed, at: now) { page in
       var subscriptions = try page.transaction.callbackSubscriptions()

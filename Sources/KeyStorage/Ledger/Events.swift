@@ -122,7 +122,7 @@ package enum EventKind: String, Hashable, Sendable, CaseIterable, Codable {
 }
 
 /// Who of the operators did something, and why.
-package struct OperatorWord: Hashable, Sendable, Codable {
+package struct Attribution: Hashable, Sendable, Codable {
   package var by: String
   package var reason: String?
 
@@ -138,9 +138,9 @@ package struct NewEvent: Hashable, Sendable {
   package var time: Instant
   /// What it is about, for people: a source, a document, a series. Never key material.
   package var subject: String
-  package var word: OperatorWord?
+  package var word: Attribution?
 
-  package init(_ kind: EventKind, about subject: String, by word: OperatorWord? = nil, at time: Instant) {
+  package init(_ kind: EventKind, about subject: String, by word: Attribution? = nil, at time: Instant) {
     self.kind = kind
     self.time = time
     self.subject = subject
@@ -193,12 +193,12 @@ package struct EventRecord: Hashable, Sendable {
 package enum PublicFacts: Hashable, Sendable {
   case received(DocumentFacts, ReceivedMark)
   case staged([BundleRecord], series: String, StagingCause)
-  case recalled(RecallRequest, RecallPreview, OperatorWord)
-  case heldDiscarded(count: Int, OperatorWord)
-  case discarded(OperatorWord)
-  case reread(source: String, OperatorWord)
-  case clockAccepted(OperatorWord)
-  case erased(OperatorWord)
+  case recalled(RecallRequest, RecallPreview, Attribution)
+  case heldDiscarded(count: Int, Attribution)
+  case discarded(Attribution)
+  case reread(source: String, Attribution)
+  case clockAccepted(Attribution)
+  case erased(Attribution)
   case uploadsCounted([UploadHour])
 }
 

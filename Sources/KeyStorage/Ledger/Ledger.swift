@@ -24,7 +24,7 @@ package struct Ledger: Sendable {
   package var place: String { store.place }
 
   /// How replicas share the work; `nil` where the store has one owner.
-  package var leases: (any LeaseOffice)? { store.leases }
+  package var leases: (any LeaseStore)? { store.leases }
 
   /// The same ledger for work under leases: once another replica has taken one of them, nothing is written.
   package func under(_ leases: [Lease]) -> Ledger { Ledger(store, listeners: listeners, under: leases) }
@@ -104,7 +104,7 @@ struct LedgerPage {
   }
 
   /// Writes down that something begins to happen, for its number.
-  func open(_ kind: EventKind, about subject: String, by word: OperatorWord? = nil) throws -> EventStamp {
+  func open(_ kind: EventKind, about subject: String, by word: Attribution? = nil) throws -> EventStamp {
     try transaction.enter(NewEvent(kind, about: subject, by: word, at: now))
   }
 
@@ -116,7 +116,7 @@ struct LedgerPage {
 
   /// Writes down what happened, where nothing refers to its number.
   func enter(
-    _ kind: EventKind, about subject: String, by word: OperatorWord? = nil, saying facts: PublicFacts? = nil
+    _ kind: EventKind, about subject: String, by word: Attribution? = nil, saying facts: PublicFacts? = nil
   ) throws {
     try close(try open(kind, about: subject, by: word), kind, facts)
   }

@@ -8,7 +8,7 @@ extension Ledger {
   ///
   /// - Parameter name: what people call the subject: `destination efgs-upload`; `nil` where it is what it is.
   package func paused(
-    _ subject: Pause.Subject, called name: String? = nil, by word: OperatorWord, at now: Instant
+    _ subject: Pause.Subject, called name: String? = nil, by word: Attribution, at now: Instant
   ) async throws {
     try await transact(.paused, at: now) { page in
       let pause = Pause(subject.normalized, since: now, reason: word.reason, by: word.by)
@@ -21,7 +21,7 @@ extension Ledger {
   ///
   /// - Returns: whether it was paused.
   package func resumed(
-    _ subject: Pause.Subject, called name: String? = nil, by word: OperatorWord, at now: Instant
+    _ subject: Pause.Subject, called name: String? = nil, by word: Attribution, at now: Instant
   ) async throws -> Bool {
     try await transact(.resumed, at: now) { page in
       guard try page.transaction.resume(subject) else { return false }
@@ -32,7 +32,7 @@ extension Ledger {
 
   /// What an origin said is withdrawn.
   package func recalled(
-    _ request: RecallRequest, by word: OperatorWord, at now: Instant
+    _ request: RecallRequest, by word: Attribution, at now: Instant
   ) async throws -> RecallPreview {
     try await transact(.recalled, at: now) { page in
       let stamp = try page.open(.recalled, about: request.text, by: word)
@@ -48,7 +48,7 @@ extension Ledger {
   /// - Parameter read: reads them, and tells what changes. It may be run again.
   /// - Returns: what `read` returned.
   package func reread<Result: Sendable>(
-    _ source: String, by word: OperatorWord, at now: Instant,
+    _ source: String, by word: Attribution, at now: Instant,
     _ read: @escaping @Sendable (any StoredState, DocumentReplacer) throws -> Result
   ) async throws -> Result {
     try await transact(.reread, at: now) { page in
@@ -66,7 +66,7 @@ extension Ledger {
   ///   - digest: the SHA-256 of the key data in lower-case hexadecimal, since the event must not have it.
   ///   - contents: finds the documents in whose kept bytes the key is. It may be run again.
   package func erased(
-    _ key: TemporaryExposureKey, digest: String, by word: OperatorWord, at now: Instant,
+    _ key: TemporaryExposureKey, digest: String, by word: Attribution, at now: Instant,
     contents: @escaping @Sendable (any StoredState) throws -> [DocumentID]
   ) async throws -> ErasureReceipt {
     try await transact(.erased, at: now) { page in
@@ -83,7 +83,7 @@ extension Ledger {
 
   /// Claims of a document that were put aside are admitted.
   package func heldReleased(
-    _ document: DocumentID, by word: OperatorWord, at now: Instant
+    _ document: DocumentID, by word: Attribution, at now: Instant
   ) async throws -> ImportReceipt {
     try await transact(.heldReleased, at: now) { page in
       let stamp = try page.open(.heldReleased, about: try page.subject(document), by: word)
@@ -96,7 +96,7 @@ extension Ledger {
   /// Claims of a document that were put aside are dropped.
   ///
   /// - Returns: how many.
-  package func heldDiscarded(_ document: DocumentID, by word: OperatorWord, at now: Instant) async throws -> Int {
+  package func heldDiscarded(_ document: DocumentID, by word: Attribution, at now: Instant) async throws -> Int {
     try await transact(.heldDiscarded, at: now) { page in
       let holds = try page.transaction.holds(of: document)
       let count = try page.transaction.discardHeld(of: document)
@@ -110,7 +110,7 @@ extension Ledger {
   }
 
   /// A refused document is not tried again, and delays no key any more.
-  package func discarded(_ document: DocumentID, by word: OperatorWord, at now: Instant) async throws {
+  package func discarded(_ document: DocumentID, by word: Attribution, at now: Instant) async throws {
     try await transact(.discarded, at: now) { page in
       guard let record = try page.transaction.document(document) else { throw StorageFault.noDocument(document) }
       try page.transaction.move(document, to: .givenUp, fault: record.fault, nextAttempt: nil, at: now)
@@ -121,7 +121,7 @@ extension Ledger {
 
   /// A refused document is to be tried again by the next pull, with the bytes that are kept or fetched again. What has
   /// changed under its name waits for this word; it is noted that it was said.
-  package func retryAsked(_ document: DocumentID, by word: OperatorWord, at now: Instant) async throws {
+  package func retryAsked(_ document: DocumentID, by word: Attribution, at now: Instant) async throws {
     try await transact(.retryAsked, at: now) { page in
       guard let record = try page.transaction.document(document) else { throw StorageFault.noDocument(document) }
       var fault = record.fault
@@ -138,7 +138,7 @@ extension Ledger {
   ///
   /// - Throws: ``StorageFault`` with `conflict` if today's limit is not lower.
   package func limitRaised(
-    of source: String, to keys: Int, by word: OperatorWord, at now: Instant
+    of source: String, to keys: Int, by word: Attribution, at now: Instant
   ) async throws {
     try await transact(.limitRaised, at: now) { page in
       var record = try page.transaction.volumeRecord(of: source)
@@ -155,7 +155,7 @@ extension Ledger {
   }
 
   /// The system's clock is right, says the operator, although it stepped.
-  package func clockAccepted(_ clock: ClockWord, by word: OperatorWord, at now: Instant) async throws {
+  package func clockAccepted(_ clock: ClockWord, by word: Attribution, at now: Instant) async throws {
     try await transact(.clockAccepted, at: now) { page in
       try page.change([NoteChange(.clockWord, try encoded(clock))])
       try page.enter(.clockAccepted, about: "the clock", by: word, saying: .clockAccepted(word))
@@ -164,7 +164,7 @@ extension Ledger {
 
   /// This store begins beside series that were published before, whatever an older one knew of them. It publishes nothing before
   /// ``beginningEnded(by:at:)``.
-  package func begun(beside series: [String], by word: OperatorWord, at now: Instant) async throws {
+  package func begun(beside series: [String], by word: Attribution, at now: Instant) async throws {
     try await transact(.begun, at: now) { page in
       let beginning = StoreBeginning(beside: series, since: now, by: word)
       try page.change([NoteChange(.begun, try encoded(beginning))])
@@ -176,7 +176,7 @@ extension Ledger {
   ///
   /// - Returns: how it began; `nil` where nothing waited for this, and nothing was done.
   @discardableResult
-  package func beginningEnded(by word: OperatorWord, at now: Instant) async throws -> StoreBeginning? {
+  package func beginningEnded(by word: Attribution, at now: Instant) async throws -> StoreBeginning? {
     guard try await read({ try $0.beginning() })?.waits == true else { return nil }
     return try await transact(.begun, at: now) { page in
       guard var beginning = try page.transaction.beginning() else {
@@ -192,7 +192,7 @@ extension Ledger {
   /// A replica gives its work to the others, and takes none, until it returns.
   ///
   /// - Returns: whether it was not drained before.
-  package func replicaDrained(_ replica: ReplicaName, by word: OperatorWord, at now: Instant) async throws -> Bool {
+  package func replicaDrained(_ replica: ReplicaName, by word: Attribution, at now: Instant) async throws -> Bool {
     try await transact(.replicaDrained, at: now) { page in
       var drained = try page.transaction.drainedReplicas()
       guard !drained.contains(where: { $0.name == replica }) else { return false }
@@ -206,7 +206,7 @@ extension Ledger {
   /// A replica takes its share of the work again.
   ///
   /// - Returns: whether it was drained.
-  package func replicaReturned(_ replica: ReplicaName, by word: OperatorWord, at now: Instant) async throws -> Bool {
+  package func replicaReturned(_ replica: ReplicaName, by word: Attribution, at now: Instant) async throws -> Bool {
     try await transact(.replicaReturned, at: now) { page in
       let drained = try page.transaction.drainedReplicas()
       let left = drained.filter { $0.name != replica }

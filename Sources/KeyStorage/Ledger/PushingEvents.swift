@@ -44,7 +44,7 @@ extension Ledger {
   /// What the destination refused is to be sent again; it is noted that an operator said so.
   ///
   /// - Returns: how many keys.
-  package func pushRetryAsked(_ destination: String, by word: OperatorWord, at now: Instant) async throws -> Int {
+  package func pushRetryAsked(_ destination: String, by word: Attribution, at now: Instant) async throws -> Int {
     try await transact(.pushRetryAsked, at: now) { page in
       let count = try page.makePending(.refused, at: destination, now)
       try page.enter(.pushRetryAsked, about: destination, by: word)
@@ -56,7 +56,7 @@ extension Ledger {
   /// operator said so. Batches that wait for their answer stay as they are.
   ///
   /// - Returns: how many keys.
-  package func pushRepeatAsked(_ destination: String, by word: OperatorWord, at now: Instant) async throws -> Int {
+  package func pushRepeatAsked(_ destination: String, by word: Attribution, at now: Instant) async throws -> Int {
     try await transact(.pushRepeatAsked, at: now) { page in
       let count = try page.makePending(.stored, at: destination, now)
       try page.enter(.pushRepeatAsked, about: destination, by: word)

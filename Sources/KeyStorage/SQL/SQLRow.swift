@@ -181,10 +181,10 @@ extension SQLRow {
   }
 
   /// Which operator did it, and why; `nil` if no operator did.
-  var word: OperatorWord? {
+  var word: Attribution? {
     get throws {
       let who: String? = try self["who"]
-      return try who.map { OperatorWord(by: $0, reason: try self["why"]) }
+      return try who.map { Attribution(by: $0, reason: try self["why"]) }
     }
   }
 

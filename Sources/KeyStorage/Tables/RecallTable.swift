@@ -19,7 +19,7 @@ extension TableTransaction {
   /// - Parameter claims: how many it withdraws.
   /// - Returns: its number.
   package func write(
-    _ request: RecallRequest, claims: Int, in event: EventStamp, by word: OperatorWord?
+    _ request: RecallRequest, claims: Int, in event: EventStamp, by word: Attribution?
   ) throws -> Int64 {
     let number = try sql.nextNumber(of: "recalls")
     try sql.run(

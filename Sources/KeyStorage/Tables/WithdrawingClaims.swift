@@ -43,7 +43,7 @@ extension TableTransaction {
   }
 
   package func recall(
-    _ request: RecallRequest, in event: EventStamp, by word: OperatorWord?
+    _ request: RecallRequest, in event: EventStamp, by word: Attribution?
   ) throws -> RecallPreview {
     let preview = try preview(request)
     let number = try write(request, claims: preview.claims, in: event, by: word)

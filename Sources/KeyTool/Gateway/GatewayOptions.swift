@@ -175,13 +175,13 @@ struct GatewayOptions: ParsableArguments {
       storedIn: kept == nil || plan.database != nil ? nil : plan.stateFolder,
       federation: plan.federation.flatMap { settings in
         kept.map {
-          FederationCounter(
+          FederationGateway(
             settings, ledger: $0, ownOrigins: plan.ownOrigins, evidenceDays: plan.retention.evidenceDays,
             clock: clock.time)
         }
       },
       callbacks: try plan.federation?.callbacks.flatMap { callbacks in
-        try kept.map { try CallbackOffice(callbacks, ledger: $0, version: Program.version, clock: clock.time) }
+        try kept.map { try CallbackSetup(callbacks, ledger: $0, version: Program.version, clock: clock.time) }
       },
       answersOperators: plan.operators == nil, publishing: publishing, clock: clock.time
     ) { Console.remark("serving at \($0)") }

@@ -11,7 +11,7 @@ struct OperatorOptions: ParsableArguments {
   @Option(help: ArgumentHelp("Who says so, instead of the name that the system has for this user.", valueName: "name"))
   var by: String?
 
-  var word: OperatorWord { OperatorWord(by: by ?? Self.userName, reason: reason) }
+  var word: Attribution { Attribution(by: by ?? Self.userName, reason: reason) }
 
   private static var userName: String {
     let process = ProcessInfo.processInfo

@@ -94,7 +94,7 @@ struct RegistrationCommand: ParsableCommand {
     // Where keys for its regions come in.
     let entrances = zip(server.uploads, plan.uploads).filter { $1.series.contains(series.name) }
     let addresses = entrances.flatMap { settings, _ in
-      (try? UploadDoors.addresses(of: settings).first { $0.name == "publish" })?.addresses ?? []
+      (try? UploadEndpoints.addresses(of: settings).first { $0.name == "publish" })?.addresses ?? []
     }
     return RegistrationDocument.Express(
       series: series.name, title: series.title, indexFile: "\(base)/\(series.name)/index.txt", basePath: base,

@@ -151,7 +151,7 @@ private struct PauseDocument: Encodable {
     case isChanged = "changed"
   }
 
-  init(subject: String, isPaused: Bool, isChanged: Bool, _ word: OperatorWord, at now: Instant) {
+  init(subject: String, isPaused: Bool, isChanged: Bool, _ word: Attribution, at now: Instant) {
     (self.subject, self.isPaused, self.isChanged, time) = (subject, isPaused, isChanged, now.description)
     (by, reason) = (word.by, word.reason)
   }

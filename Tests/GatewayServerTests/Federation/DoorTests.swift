@@ -51,7 +51,7 @@ struct DoorTests {
   }
 
   private func answer(
-    _ doorkeeper: CertificateDoorkeeper, _ pairs: [(String, String)], isThroughProxy: Bool = true,
+    _ doorkeeper: CertificateAuthenticator, _ pairs: [(String, String)], isThroughProxy: Bool = true,
     certificate: [UInt8]? = nil
   ) throws -> String {
     let caller = PartnerCaller(
@@ -67,8 +67,8 @@ struct DoorTests {
   func refusedLines() throws {
     let federation = try SimulatedFederation(["DE"])
     let (lines, metrics) = (Lines(), GatewayMetrics())
-    let doorkeeper = CertificateDoorkeeper(
-      FederationDoorSettings(.proxy), trust: HeldFederationTrust(federation.trust), metrics: metrics,
+    let doorkeeper = CertificateAuthenticator(
+      FederationListenerSettings(.proxy), trust: HeldFederationTrust(federation.trust), metrics: metrics,
       logger: lines.logger())
     for _ in 0..<500 { #expect(try answer(doorkeeper, []) != "DE") }
     for _ in 0..<500 { #expect(try answer(doorkeeper, [("X-SSL-Client-SHA256", "zz")]) != "DE") }
@@ -92,7 +92,7 @@ struct DoorTests {
     let federation = try SimulatedFederation(["DE"])
     let settings = FederationCallbackSettings(
       certificatePEM: federation.trust.anchor.pem, privateKeyPEM: Secret(federation.anchor.pemRepresentation))
-    let office = try CallbackOffice(settings, ledger: Ledger(MemoryStore()), version: "1") { TestGateway.noon }
+    let office = try CallbackSetup(settings, ledger: Ledger(MemoryStore()), version: "1") { TestGateway.noon }
     await #expect {
       try await office.registration.set(RegisteredCallback(id: "a", url: "https://10.1.2.3/"), of: "DE")
     } throws: {
@@ -108,8 +108,8 @@ struct DoorTests {
       pem.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? ""
     }
     let metrics = GatewayMetrics()
-    let doorkeeper = CertificateDoorkeeper(
-      FederationDoorSettings(.proxy), trust: HeldFederationTrust(federation.trust), metrics: metrics)
+    let doorkeeper = CertificateAuthenticator(
+      FederationListenerSettings(.proxy), trust: HeldFederationTrust(federation.trust), metrics: metrics)
     let pem = ("X-SSL-Client-Cert", escaped(german.pem))
     #expect(try answer(doorkeeper, [pem]) == "DE")
     #expect(try answer(doorkeeper, [pem, ("X-SSL-Client-SHA256", german.thumbprint)]) == "DE")
@@ -145,8 +145,8 @@ struct DoorTests {
   func fieldsBesideTLS() throws {
     let federation = try SimulatedFederation(["DE"])
     let client = try federation["DE"].client
-    let doorkeeper = CertificateDoorkeeper(
-      FederationDoorSettings(.tls), trust: HeldFederationTrust(federation.trust), metrics: GatewayMetrics())
+    let doorkeeper = CertificateAuthenticator(
+      FederationListenerSettings(.tls), trust: HeldFederationTrust(federation.trust), metrics: GatewayMetrics())
     let told = [("X-SSL-Client-SHA256", client.thumbprint), ("X-SSL-Client-DN", "C=DE")]
     #expect(try answer(doorkeeper, [], certificate: client.der) == "DE")
     #expect(try answer(doorkeeper, told, certificate: client.der) == "client-certificate-forged")
@@ -289,10 +289,10 @@ struct DoorBench: Sendable {
   let apps: Int
   let port: Int
   let clock: TestClock
-  let counter: FederationCounter
+  let counter: FederationGateway
 
   static func run(
-    _ certificates: FederationDoorSettings.CertificateSource = .tls, proxies: [String] = ["127.0.0.1"],
+    _ certificates: FederationListenerSettings.CertificateSource = .tls, proxies: [String] = ["127.0.0.1"],
     _ body: (DoorBench) async throws -> Void
   ) async throws {
     let folder = FileManager.default.temporaryDirectory.appending(path: "keyferry-door-\(UUID().uuidString)")
@@ -301,13 +301,13 @@ struct DoorBench: Sendable {
     let clock = TestClock(TestGateway.noon)
     let federation = try Self.federation(in: folder)
     let policy = try #require(try ShippedPolicies.policy(named: "efgs"))
-    let counter = FederationCounter(
+    let counter = FederationGateway(
       FederationGatewaySettings(
         trust: federation.trust, clientCertificates: certificates == .tls ? .tls : .proxy, reading: policy),
       ledger: Ledger(MemoryStore()), ownOrigins: [], evidenceDays: Retention().evidenceDays
     ) { clock.now }
     var settings = ServerSettings(host: "127.0.0.1", port: 0)
-    var door = FederationDoorSettings(certificates)
+    var door = FederationListenerSettings(certificates)
     if certificates == .tls {
       try settings.useCertificate(in: folder)
       door.listen = .init(host: "127.0.0.1", port: 0)

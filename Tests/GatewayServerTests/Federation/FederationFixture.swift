@@ -173,14 +173,14 @@ struct TestGateway: Sendable {
   var federation: SimulatedFederation
   let clock = TestClock(TestGateway.noon)
   let ledger: Ledger
-  let counter: FederationCounter
+  let counter: FederationGateway
   let metrics = GatewayMetrics()
   let app: GatewayApplication
   let settings: FederationGatewaySettings
 
   /// The proxy is believed: the router's connections have no address.
-  private struct OpenDoorkeeper: FederationDoorkeeper {
-    let base: CertificateDoorkeeper
+  private struct OpenDoorkeeper: ClientAuthenticator {
+    let base: CertificateAuthenticator
     func client(_ caller: PartnerCaller, at now: Instant) throws(FederationRefusal) -> FederationClient {
       var caller = caller
       caller.isThroughProxy = true
@@ -190,7 +190,7 @@ struct TestGateway: Sendable {
 
   init(
     _ codes: [String] = ["DE", "FR", "FI", "IT"], ledger: Ledger = Ledger(MemoryStore()),
-    desk: (any FederationDesk)? = nil,
+    desk: (any FederationBackend)? = nil,
     change: (inout FederationGatewaySettings) -> Void = { _ in },
     callbacks: ((Ledger, @escaping @Sendable () -> Instant) throws -> any CallbackRegistrar)? = nil
   ) throws {
@@ -202,14 +202,14 @@ struct TestGateway: Sendable {
     change(&settings)
     self.settings = settings
     let clock = clock
-    counter = FederationCounter(
+    counter = FederationGateway(
       settings, ledger: ledger, ownOrigins: [], evidenceDays: Retention().evidenceDays
     ) { clock.now }
     var entrance = counter.entrance(
       nil, registrar: try callbacks.map { try $0(ledger) { clock.now } }, metrics: metrics)
     if let desk { entrance.desk = desk }
     entrance.doorkeeper = OpenDoorkeeper(
-      base: CertificateDoorkeeper(FederationDoorSettings(.proxy), trust: counter.trust, metrics: metrics))
+      base: CertificateAuthenticator(FederationListenerSettings(.proxy), trust: counter.trust, metrics: metrics))
     app = try GatewayApplication(
       settings: ServerSettings(), store: try PublicationFixture().store(), layouts: LayoutCatalog([]),
       partners: [FederationResponder(entrance, metrics: metrics)], metrics: metrics, clock: ServerClock { clock.now },

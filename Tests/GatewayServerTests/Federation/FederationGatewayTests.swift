@@ -179,7 +179,7 @@ struct FederationGatewayTests {
     let signature = try sent.signature(by: first.federation["DE"].signing, at: TestGateway.noon)
     #expect(try await first.upload(sent, tag: "a", of: "DE", signature: signature).code == 201)
     // The same federation, served by another process on the same store.
-    let beside = FederationCounter(
+    let beside = FederationGateway(
       first.settings, ledger: try await ledger(as: .operator), ownOrigins: plan.ownOrigins,
       evidenceDays: plan.retention.evidenceDays
     ) { TestGateway.noon }
@@ -439,7 +439,7 @@ struct FederationGatewayTests {
   }
 
   /// A desk at which nobody is served before the test says so.
-  private actor SlowDesk: FederationDesk {
+  private actor SlowDesk: FederationBackend {
     private var waiting: [CheckedContinuation<Void, Never>] = []
     private var isOpen = false
     private(set) var begun: [String] = []
@@ -530,7 +530,7 @@ struct FederationGatewayTests {
     #expect(before == (try german.protobuf + french.protobuf))
     #expect(try await gateway.upload(batch(2, of: "DE", "later"), tag: "b", of: "DE").code == 201)
     #expect(try await gateway.download("2020-12-01", for: "IT").bytes == before)
-    let word = OperatorWord(by: "ada")
+    let word = Attribution(by: "ada")
     try await gateway.ledger.paused(.origin("DE"), by: word, at: TestGateway.noon)
     #expect(try await gateway.close().isEmpty)
     #expect(try await gateway.download("2020-12-01", for: "IT").bytes == before)
@@ -558,7 +558,7 @@ struct FederationGatewayTests {
       try await gateway.ledger.read { try $0.federationUpload(tagged: "b", of: "DE") })
     let held = try await gateway.ledger.read { try $0.holds(of: upload.document) }
     #expect(!held.isEmpty)
-    _ = try await gateway.ledger.heldReleased(upload.document, by: OperatorWord(by: "ada"), at: TestGateway.noon)
+    _ = try await gateway.ledger.heldReleased(upload.document, by: Attribution(by: "ada"), at: TestGateway.noon)
     #expect(try await gateway.close().map(\.tag) == ["20201201-2"])
   }
 
@@ -576,8 +576,8 @@ struct FederationGatewayTests {
     let base64 = Base64.encode(raw)
     let encoded = base64.replacing("+", with: "%2B").replacing("/", with: "%2F").replacing("=", with: "%3D")
     let held = HeldFederationTrust(federation.trust)
-    let doorkeeper = CertificateDoorkeeper(
-      FederationDoorSettings(.proxy), trust: held, metrics: GatewayMetrics())
+    let doorkeeper = CertificateAuthenticator(
+      FederationListenerSettings(.proxy), trust: held, metrics: GatewayMetrics())
     func code(_ digest: String?, _ name: String?, isThroughProxy: Bool = true) -> String {
       var fields: HTTPFields = [:]
       fields[.clientDigest] = digest

@@ -43,7 +43,7 @@ private struct LeaseTable {
 private struct Union {
   static let time = Duration.seconds(15)
   var table = LeaseTable()
-  var rosters: [DutyRoster]
+  var rosters: [LeaseScheduler]
   var dead: Set<Int> = []
   var drained: Set<ReplicaName> = []
   /// What each of these can do alone.
@@ -54,7 +54,7 @@ private struct Union {
 
   init(_ count: Int, duties: Int) {
     rosters = (0..<count).compactMap { number in
-      ReplicaName("replica-\(number)").map { DutyRoster(name: $0, time: Self.time) }
+      ReplicaName("replica-\(number)").map { LeaseScheduler(name: $0, time: Self.time) }
     }
     self.duties = Set((0..<duties).map { .publish("series \($0)") })
   }
@@ -176,7 +176,7 @@ struct DutyRosterTests {
   func oneName() throws {
     let name = try #require(ReplicaName("a"))
     var union = Union(2, duties: 4)
-    union.rosters = [DutyRoster(name: name, time: Union.time), DutyRoster(name: name, time: Union.time)]
+    union.rosters = [LeaseScheduler(name: name, time: Union.time), LeaseScheduler(name: name, time: Union.time)]
     for _ in 0..<20 { union.second() }
     #expect(union.shares == [4, 0])
   }
@@ -198,7 +198,7 @@ struct DutyRosterTests {
         if random.once(in: 50) {
           // Restarted: it knows nothing.
           let index = Int.random(in: 0..<count, using: &random)
-          union.rosters[index] = DutyRoster(name: union.rosters[index].name, time: Union.time)
+          union.rosters[index] = LeaseScheduler(name: union.rosters[index].name, time: Union.time)
         }
         union.second()
         for duty in union.duties {

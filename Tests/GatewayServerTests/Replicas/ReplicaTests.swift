@@ -44,7 +44,7 @@ struct ReplicaTests {
 
   @Test("a store with one owner needs no leases: everything is its own")
   func alone() async throws {
-    let tenure = Tenure(Ledger(MemoryStore()), as: .unnamed, for: .seconds(1), clock: { Self.now })
+    let tenure = WorkOwnership(Ledger(MemoryStore()), as: .unnamed, for: .seconds(1), clock: { Self.now })
     #expect(tenure.holds(.retention))
     let done = try await tenure.during([.retention, .publish("NL")]) { ledger in
       try await ledger.cursorMoved(CursorMove(of: "efgs", to: "1"), at: Self.now)
@@ -108,7 +108,7 @@ struct ReplicaTests {
   func draining() async throws {
     let a = try replica("a")
     for _ in 0..<2 { _ = try await a.look(wanted: Self.duties) }
-    #expect(try await ledger.replicaDrained(a.name, by: OperatorWord(by: "me"), at: Self.now))
+    #expect(try await ledger.replicaDrained(a.name, by: Attribution(by: "me"), at: Self.now))
     let change = try await a.look(wanted: Self.duties)
     #expect(change.drained?.by == "me")
     #expect(Set(change.released) == Self.duties)
@@ -132,13 +132,13 @@ struct ReplicaTests {
   }
 
   /// A store's leases that cannot be asked now and then, or are answered late.
-  private final class AwayOffice: LeaseOffice {
-    private let base: any LeaseOffice
+  private final class AwayOffice: LeaseStore {
+    private let base: any LeaseStore
     let isAway = Mutex(false)
     /// What its clock, and the replica's, go on by before it answers.
     let lateness = Mutex(Duration.zero)
 
-    init(_ base: any LeaseOffice) { self.base = base }
+    init(_ base: any LeaseStore) { self.base = base }
 
     private func answer() async throws {
       if isAway.withLock(\.self) { throw StorageFault(.inputOutput, "db: the server does not answer") }
@@ -162,7 +162,7 @@ struct ReplicaTests {
     func release(_ leases: [Lease]) async throws { try await base.release(leases) }
   }
 
-  private func replica(_ office: any LeaseOffice, for time: Duration) throws -> Replica {
+  private func replica(_ office: any LeaseStore, for time: Duration) throws -> Replica {
     Replica(try #require(ReplicaName("a")), ledger: ledger, office: office, for: time, clock: { Self.now })
   }
 

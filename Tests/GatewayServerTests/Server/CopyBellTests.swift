@@ -11,7 +11,7 @@ struct CopyBellTests {
   private final class Scene {
     let bucket: PublicationFixture
     let copy = FileManager.default.temporaryDirectory.appending(path: "keyferry-copy-\(UUID().uuidString)")
-    let bell = CopyBell()
+    let bell = CopyRefresher()
     let store: PublicationStore
     let app: GatewayApplication
 

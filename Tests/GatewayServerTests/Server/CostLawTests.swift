@@ -130,7 +130,7 @@ struct CostLawTests {
           let settings = FederationCallbackSettings(
             certificatePEM: federation.trust.anchor.pem,
             privateKeyPEM: Secret(federation.anchor.pemRepresentation))
-          return try CallbackOffice(settings, ledger: ledger, version: "1", clock: clock).registration
+          return try CallbackSetup(settings, ledger: ledger, version: "1", clock: clock).registration
         })
       var random = SeededRandom(seed: 3)
       let sent = NationalBatch(20, of: "FR", at: TestGateway.noon, &random)

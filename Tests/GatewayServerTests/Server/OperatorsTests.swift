@@ -82,7 +82,7 @@ struct OperatorsTests {
     _ report: OperatorsReport? = Self.report, publishing: Readiness? = Readiness(), readiness: Readiness = Readiness(),
     isServing: Bool = true
   ) throws -> Application<GatewayResponder> {
-    let desk = OperatorsDesk()
+    let desk = StatusProvider()
     if let report { desk.answer { report } }
     return OperatorsApplication(
       OperatorsSettings(), store: isServing ? fixture.store() : nil, metrics: GatewayMetrics(), readiness: readiness,
@@ -170,7 +170,7 @@ struct OperatorsTests {
       ("10.1.2.3", "gateway.internal:9091", 200),
     ])
   func clients(address: String, host: String, code: Int) async throws {
-    let desk = OperatorsDesk()
+    let desk = StatusProvider()
     desk.answer { Self.report }
     let responder = OperatorsResponder(
       clients: AddressBlock.ofThisMachine + [try #require(AddressBlock("10.0.0.0/8"))],

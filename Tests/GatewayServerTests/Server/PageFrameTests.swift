@@ -39,7 +39,7 @@ struct PageFrameTests {
   }
 
   private func operators(_ report: OperatorsReport?) async throws -> TestResponse {
-    let desk = OperatorsDesk()
+    let desk = StatusProvider()
     if let report { desk.answer { report } }
     return try await OperatorsApplication(
       OperatorsSettings(), store: fixture.store(), metrics: GatewayMetrics(), readiness: Readiness(),

@@ -27,7 +27,7 @@ struct UploadDoorTests {
 
   @Test("Every door is described in the schema, the manual and the metrics, and nothing else is")
   func described() throws {
-    let addresses = UploadDoors.all.map(\.address)
+    let addresses = UploadEndpoints.all.map(\.address)
     #expect(Set(addresses) == (try Self.described))
     let folder = Self.root.appending(path: "Sources/GatewayDaemon/GatewayDaemon.docc")
     let manual = try String(contentsOf: folder.appending(path: "Uploads.md"), encoding: .utf8)
@@ -35,16 +35,16 @@ struct UploadDoorTests {
     #expect(posted.count == addresses.count)
     for address in addresses { #expect(posted.contains { $0.hasPrefix("| `POST \(address)` |") }, "\(address)") }
     let metrics = try String(contentsOf: folder.appending(path: "Metrics.md"), encoding: .utf8)
-    let names = UploadDoors.all.map { "`\($0.name)`" }.joined(separator: ", ")
+    let names = UploadEndpoints.all.map { "`\($0.name)`" }.joined(separator: ", ")
     #expect(metrics.contains("| `door` | \(names) |\n"))
   }
 
   @Test("No two doors stand at one address or have one name")
   func apart() {
-    #expect(Set(UploadDoors.all.map(\.name)).count == UploadDoors.all.count)
-    for door in UploadDoors.all {
+    #expect(Set(UploadEndpoints.all.map(\.name)).count == UploadEndpoints.all.count)
+    for door in UploadEndpoints.all {
       let path = door.address.split(separator: "/").map { $0.hasPrefix("{") ? "NL" : String($0) }
-      #expect(UploadDoors.all.filter { $0.stands(at: path) }.map(\.name) == [door.name])
+      #expect(UploadEndpoints.all.filter { $0.stands(at: path) }.map(\.name) == [door.name])
       #expect(!door.stands(at: path + ["x"]) && !door.stands(at: path.dropLast()))
     }
   }
@@ -53,7 +53,7 @@ struct UploadDoorTests {
     "A segment in braces is what can be a series",
     arguments: [("NL", true), ("NL-travel", true), ("", false), ("..", false), (".x", false), ("a/b", false)])
   func series(name: String, isOne: Bool) {
-    #expect(SampleAppDoor.description.stands(at: ["apple", name, "keys"]) == isOne)
+    #expect(SampleAppEndpoint.description.stands(at: ["apple", name, "keys"]) == isOne)
   }
 
   /// Whoever changes the spelling of a refusal changes somebody's alert.

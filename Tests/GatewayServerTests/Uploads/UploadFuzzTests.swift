@@ -51,7 +51,7 @@ struct UploadFuzzTests {
         #expect(upload.keys.keys.count + upload.keys.rejections.count <= 30)
         #expect(request.regions.count <= PublishRequest.regionsAllowed)
       }
-      for request in [DP3TDoor.Request.exposed, .nextDay, .second] {
+      for request in [DP3TEndpoint.Request.exposed, .nextDay, .second] {
         guard let upload = try? DP3TUpload(bytes, request, now: now) else { continue }
         read += 1
         #expect(upload.keys.count <= request.countAllowed.upperBound)

@@ -99,7 +99,7 @@ struct PushTests {
   func pauses() async throws {
     try await Back.run { back in
       try await back.press.say([key(1)], source: "door")
-      let word = OperatorWord(by: "ada")
+      let word = Attribution(by: "ada")
       for subject in [Pause.Subject.source("efgs-upload"), .origin("NL")] {
         try await back.press.ledger.paused(subject, by: word, at: at(0))
         #expect(try await back.push().outcome == .paused)
@@ -189,7 +189,7 @@ struct PushTests {
       #expect(again.batches.isEmpty && again.selection.refused == refused)
       // The operator lets it be tried again.
       back.gateway.state.withLock { ($0.now, $0.unstorable) = (at(14), []) }
-      _ = try await back.press.ledger.pushRetryAsked("efgs-upload", by: OperatorWord(by: "ada"), at: at(14))
+      _ = try await back.press.ledger.pushRetryAsked("efgs-upload", by: Attribution(by: "ada"), at: at(14))
       #expect(try await back.push(at(14)).stored == refused)
     }
   }
@@ -289,7 +289,7 @@ struct PushTests {
       try await back.press.say(keys, source: "door")
       _ = try await back.push()
       _ = try await back.press.ledger.erased(
-        keys[0].key, digest: "ab", by: OperatorWord(by: "ada"), at: at(12), contents: { _ in [] })
+        keys[0].key, digest: "ab", by: Attribution(by: "ada"), at: at(12), contents: { _ in [] })
       let receipt = try await back.push()
       #expect(receipt.batches.map(\.outcome) == ["erased", "stored"])
       #expect(Set(back.gateway.keys) == Set(keys[1...].map(\.key)))
@@ -356,7 +356,7 @@ struct PushTests {
       #expect(try await back.push().batches.isEmpty)
       #expect(try await back.status().attempt?.warning == receipt.warning)
       back.gateway.state.withLock { $0.lie = nil }
-      let word = OperatorWord(by: "ada")
+      let word = Attribution(by: "ada")
       #expect(try await back.press.ledger.pushRepeatAsked("efgs-upload", by: word, at: at(12)) == 5)
       let again = try await back.push()
       #expect((again.stored, again.selection.revised) == (5, 0))
@@ -448,7 +448,7 @@ struct PushTests {
     try await Back.run { back in
       try await back.press.say([key(1)], source: "door")
       #expect(try await back.answer(key(1)).text == "goes with the next push")
-      try await back.press.ledger.paused(.source("efgs-upload"), by: OperatorWord(by: "ada"), at: at(0))
+      try await back.press.ledger.paused(.source("efgs-upload"), by: Attribution(by: "ada"), at: at(0))
       #expect(try await back.answer(key(1)).text == "goes once the destination goes on: it is paused")
       let status = try await back.status()
       #expect(status.state == "paused" && status.nextAttempt == nil && status.waiting == 1)

@@ -11,7 +11,7 @@ import Testing
 /// their rounds compare both.
 @Suite("Rounds that look at changes alone")
 struct AttentionTests {
-  private static let word = OperatorWord(by: "ada")
+  private static let word = Attribution(by: "ada")
 
   /// A series that has released five keys and looks at changes wherever that is allowed.
   private func withPress(

@@ -218,8 +218,8 @@ import TransparencyLog
         try await press.say([key(1), key(2)])
         try await press.round(at(8))
         for _ in 0..<others {
-          try await press.ledger.paused(.source("nobody"), by: OperatorWord(by: "ada"), at: at(9))
-          _ = try await press.ledger.resumed(.source("nobody"), by: OperatorWord(by: "ada"), at: at(9))
+          try await press.ledger.paused(.source("nobody"), by: Attribution(by: "ada"), at: at(9))
+          _ = try await press.ledger.resumed(.source("nobody"), by: Attribution(by: "ada"), at: at(9))
         }
         try await press.say([key(3)])
         try await press.round(at(12))
@@ -261,10 +261,10 @@ import TransparencyLog
       let secret = TemporaryExposureKey(high: 1, low: 2)
       let document = try await press.say([key(1), key(2)], source: "germany", now: at(7, 59))
       let digits = secret.bytes.map { String(Int($0) + 0x100, radix: 16).dropFirst() }.joined()
-      let word = OperatorWord(by: "ada\nlovelace", reason: "key \(digits) of a test system")
+      let word = Attribution(by: "ada\nlovelace", reason: "key \(digits) of a test system")
       _ = try await press.ledger.recalled(RecallRequest(origin: "NL"), by: word, at: at(8))
       try await press.ledger.clockAccepted(
-        ClockWord(ClockReading(wall: at(8), uptime: 1, boot: "a")), by: OperatorWord(by: "ada"), at: at(8))
+        ClockWord(ClockReading(wall: at(8), uptime: 1, boot: "a")), by: Attribution(by: "ada"), at: at(8))
       _ = try await press.ledger.erased(
         key(1).key, digest: String(repeating: "cd", count: 32), by: word, at: at(8)
       ) { _ in [] }
@@ -315,7 +315,7 @@ import TransparencyLog
       try await press.beginLog()
       try await press.say([key(1)])
       _ = try await press.ledger.recalled(
-        RecallRequest(origin: "NL"), by: OperatorWord(by: "ada", reason: said), at: at(8))
+        RecallRequest(origin: "NL"), by: Attribution(by: "ada", reason: said), at: at(8))
       try await press.round(at(10))
       let recall = try #require(try await press.logEntries().first { $0.kind == .recalled })
       #expect(recall.text("reason") == "origin NL: \(shown)")

@@ -74,7 +74,7 @@ import Testing
 
   @Test("runs on one shelf are whole, each by itself")
   func shelf() throws {
-    let shelf = KeyShelf()
+    let shelf = KeyRunFile()
     let runs = try [0, 1, 9000, 3, 20_000].map { count in try Self.run(count).kept(on: shelf) }
     for (run, count) in zip(runs, [0, 1, 9000, 3, 20_000]) {
       var numbers: [UInt32] = []

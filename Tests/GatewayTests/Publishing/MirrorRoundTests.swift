@@ -215,7 +215,7 @@ import Testing
       #expect(try await shown(first.keys[0].key).map(\.state) == [.listed])
       #expect(try await shown(second.keys[0].key).map(\.state) == [.coming])
 
-      let word = OperatorWord(by: "ada", reason: "request 17")
+      let word = Attribution(by: "ada", reason: "request 17")
       let now = scene.receiver.now
       for key in [first.keys[0].key, second.keys[0].key] {
         _ = try await scene.receiver.ledger.erased(key, digest: "\(key)", by: word, at: now) { _ in documents.map(\.id)

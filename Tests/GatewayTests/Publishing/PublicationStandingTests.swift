@@ -74,12 +74,12 @@ import Testing
       #expect(try await !PublicationStanding.isKnown(["DE"], to: press.ledger))
       let other = Ledger(MemoryStore())
       #expect(try await !PublicationStanding.isKnown(["NL"], to: other))
-      try await other.begun(beside: ["NL"], by: OperatorWord(by: "ada", reason: "r"), at: at(11))
+      try await other.begun(beside: ["NL"], by: Attribution(by: "ada", reason: "r"), at: at(11))
       #expect(try await PublicationStanding.isKnown(["NL"], to: other))
       #expect(try await other.read { try $0.beginning()?.series } == ["NL"])
       #expect(try await other.read { try $0.beginning()?.waits } == true)
-      #expect(try await other.beginningEnded(by: OperatorWord(by: "ada"), at: at(12))?.waits == false)
-      #expect(try await other.beginningEnded(by: OperatorWord(by: "ada"), at: at(12)) == nil)
+      #expect(try await other.beginningEnded(by: Attribution(by: "ada"), at: at(12))?.waits == false)
+      #expect(try await other.beginningEnded(by: Attribution(by: "ada"), at: at(12)) == nil)
       guard isBucket else { return }
       for trouble in [
         StrictObjectStore.Trouble.lost, .refuses(status: 503, code: "SlowDown"),

@@ -311,7 +311,7 @@ import Testing
       let earlier = (1...5).map { age in key(1).with { $0.rollingStart = ($0.rollingStart ?? 0) - 144 * Int32(age) } }
       let document = try await press.say(earlier, origin: "DE", visited: ["NL"], source: "other")
       // They wait for the operator, who lets them in.
-      _ = try await press.ledger.heldReleased(document, by: OperatorWord(by: "ada"), at: at(1))
+      _ = try await press.ledger.heldReleased(document, by: Attribution(by: "ada"), at: at(1))
       let receipt = try await press.round(at(10))[0]
       #expect(receipt.published == 2 && receipt.omissions == ["repeated-key-data": 4])
       #expect(try press.increments("NL").flatMap(\.keys).map(\.rollingStart).contains(key(1).rollingStart))
@@ -687,7 +687,7 @@ import Testing
       try await press.say([key(1), key(2)])
       try await press.round(at(10))
       let digest = ExportDigests(of: key(1).key.bytes).hexadecimal
-      _ = try await press.ledger.erased(key(1).key, digest: digest, by: OperatorWord(by: "ada"), at: at(11)) { _ in [] }
+      _ = try await press.ledger.erased(key(1).key, digest: digest, by: Attribution(by: "ada"), at: at(11)) { _ in [] }
       try await press.say([key(3)])
       let receipt = try await press.publisher.round(now: at(12))[0]
       #expect(receipt.bundles.count > 2)

@@ -55,7 +55,7 @@ import Testing
       var indexes: [String: [String]] = [:]
       var everListed: [String: [String: [ClaimedKey]]] = [:]
       var now = at(0)
-      let word = OperatorWord(by: "ada")
+      let word = Attribution(by: "ada")
       for _ in 0..<10 {
         let count = Int.random(in: 0...10, using: &random)
         try await press.say(Self.claims(&random, count: count), source: random.pick(["a", "b"]), now: at(0, days: 2))
@@ -121,7 +121,7 @@ extension Press {
   func checkStatus(_ now: Instant) async throws {
     for settings in series {
       let waiting = try await ledger.read { [program] state in
-        try [RoundHabit.always, .divided].map { habit in
+        try [RoundMode.always, .divided].map { habit in
           let status = try SeriesStatus(of: settings, in: state, now: now, countingFor: program, habit: habit)
           let next = try #require(status.next)
           return [

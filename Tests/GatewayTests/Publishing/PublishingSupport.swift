@@ -103,7 +103,7 @@ struct Press: Sendable {
   var policies: [String: Policy] = [:]
   var program = "keyferry test"
   /// Each round looks at changes, and compares that with everything.
-  var habit = RoundHabit.compared
+  var habit = RoundMode.compared
 
   /// The way to its witnesses.
   var witnesses: (any WitnessCaller)?

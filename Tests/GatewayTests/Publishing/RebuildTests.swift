@@ -29,7 +29,7 @@ import TransparencyLog
     _ press: inout Press, _ random: inout SeededRandom, rounds: Int, withKeys hasKeys: Bool = true
   ) async throws -> Instant {
     var now = at(0)
-    let word = OperatorWord(by: "ada")
+    let word = Attribution(by: "ada")
     for _ in 0..<rounds {
       let count = Int.random(in: 0...10, using: &random)
       try await press.say(
@@ -146,7 +146,7 @@ import TransparencyLog
     return verdicts
   }
 
-  let word = OperatorWord(by: "ada")
+  let word = Attribution(by: "ada")
 
   @Test func anErasedKeyIsNamed() async throws {
     let verdicts = try await reasons { press in

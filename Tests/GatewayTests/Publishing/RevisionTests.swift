@@ -249,4 +249,4 @@ import Testing
   }
 }
 
-private let word = OperatorWord(by: "ada")
+private let word = Attribution(by: "ada")

@@ -129,7 +129,7 @@ struct SelectionRequestTests {
   @Test("rounds that divide the work publish what others do") func rounds() async throws {
     var shown: [[String]] = []
     var published: [[Int]] = []
-    for habit in [RoundHabit.compared, .divided] {
+    for habit in [RoundMode.compared, .divided] {
       let all = [
         Self.series("NL"), Self.series("FEW") { $0.mostKeys = 9 },
         Self.series("BE") { $0.selection = RegionSelection(include: ["BE"]) },
@@ -146,7 +146,7 @@ struct SelectionRequestTests {
         try await press.say(keys(1...30), origin: "BE", visited: ["BE"], source: "other")
         counts += try await press.round(at(12)).map(\.published)
         _ = try await press.ledger.recalled(
-          RecallRequest(origin: "NL"), by: OperatorWord(by: "ada"), at: at(13))
+          RecallRequest(origin: "NL"), by: Attribution(by: "ada"), at: at(13))
         try await press.say(keys(50...60))
         for hour in stride(from: Int64(14), to: 32, by: 2) {
           counts += try await press.round(at(hour)).map(\.published)

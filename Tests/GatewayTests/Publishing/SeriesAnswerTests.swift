@@ -11,7 +11,7 @@ import Testing
     var random = SeededRandom(for: "series answers \(number)")
     try await Press.run(PublishingLawTests.series(&random)) { press in
       var now = at(0)
-      let word = OperatorWord(by: "ada")
+      let word = Attribution(by: "ada")
       var told: Set<String> = []
       for _ in 0..<8 {
         let count = Int.random(in: 0...12, using: &random)
@@ -116,7 +116,7 @@ import Testing
     try await Press.run(.sample()) { press in
       let one = key(3)
       try await press.say([one], origin: "NL")
-      _ = try await press.ledger.recalled(RecallRequest(origin: "NL"), by: OperatorWord(by: "ada"), at: at(1))
+      _ = try await press.ledger.recalled(RecallRequest(origin: "NL"), by: Attribution(by: "ada"), at: at(1))
       let answers = try await press.answers(at: at(2))
       #expect(answers.flatMap { $0.flatMap(\.subjects) }.map(\.fate) == [.withdrawn])
     }
@@ -128,7 +128,7 @@ import Testing
       let (kept, gone) = (key(3, type: .confirmedTest), key(4, type: .selfReport))
       try await press.say([kept, gone])
       try await press.round(at(10))
-      _ = try await press.ledger.recalled(RecallRequest(origin: "NL"), by: OperatorWord(by: "ada"), at: at(11))
+      _ = try await press.ledger.recalled(RecallRequest(origin: "NL"), by: Attribution(by: "ada"), at: at(11))
       func subject(of key: ClaimedKey, at now: Instant) async throws -> SeriesAnswer.Subject {
         let answers = try await press.ledger.read { [press] state in
           try SeriesAnswer.all(of: key.key, in: press.series, from: state, now: now)

@@ -147,7 +147,7 @@ import Testing
           + "--keys 12 lets more come today; keyferry quarantine retry \(first.document.rawValue) admits those held")
 
       // The limit of today is raised for that endpoint alone, while it takes uploads.
-      let word = OperatorWord(by: "ada", reason: "the first day of the tests")
+      let word = Attribution(by: "ada", reason: "the first day of the tests")
       try await ledger.limitRaised(of: "leaked", to: 12, by: word, at: receiver.now)
       #expect(try await flood()?.raising == nil)
       _ = try await ledger.heldReleased(first.document, by: word, at: receiver.now)

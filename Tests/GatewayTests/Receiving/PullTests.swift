@@ -302,7 +302,7 @@ struct PullTests {
       receiver.advance(seconds: 90_000)
       _ = try await receiver.pull(server.settings(), server.peer)
       #expect(try await receiver.claims().count == 10)
-      try await receiver.ledger.retryAsked(aside.id, by: OperatorWord(by: "ada"), at: receiver.now)
+      try await receiver.ledger.retryAsked(aside.id, by: Attribution(by: "ada"), at: receiver.now)
       let retried = try await receiver.pull(server.settings(), server.peer)
       #expect(retried.counts.new == 10)
       #expect(try await receiver.claims().count == 20)
@@ -315,10 +315,10 @@ struct PullTests {
       var server = try IndexServer()
       try server.publish(keys(10, seed: 1), as: "a.zip")
       let receiver = Receiver(folder: folder)
-      try await receiver.ledger.paused(.source("us"), by: OperatorWord(by: "ada"), at: usualNoon)
+      try await receiver.ledger.paused(.source("us"), by: Attribution(by: "ada"), at: usualNoon)
       #expect(try await receiver.pull(server.settings(), server.peer).outcome == .paused)
       #expect(server.peer.asked.isEmpty)
-      _ = try await receiver.ledger.resumed(.source("us"), by: OperatorWord(by: "ada"), at: usualNoon)
+      _ = try await receiver.ledger.resumed(.source("us"), by: Attribution(by: "ada"), at: usualNoon)
       #expect(try await receiver.pull(server.settings(), server.peer).counts.new == 10)
     }
   }

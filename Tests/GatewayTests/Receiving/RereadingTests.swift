@@ -11,7 +11,7 @@ import Testing
 
 /// Another reading policy, and the bytes that are kept.
 @Suite struct RereadingTests {
-  static let word = OperatorWord(by: "ada", reason: "levels")
+  static let word = Attribution(by: "ada", reason: "levels")
 
   /// Rejects every other key, and reads the others without their risk level.
   static func strict(_ settings: SourceSettings) -> SourceSettings {

@@ -40,20 +40,20 @@ package struct FederationIntake: Sendable {
   /// Days for which an upload waits for a batch at most, while its country is paused or it is held.
   static let waitingDays: Int64 = 14
 
-  /// Verifies, admits and records an upload; see ``FederationDoorRules`` for what is asked of each key.
+  /// Verifies, admits and records an upload; see ``FederationKeyRules`` for what is asked of each key.
   ///
   /// - Throws: ``FederationRefusal``, and what the store throws.
   package func accept(_ delivery: FederationDelivery) async throws -> FederationOutcome {
     let now = clock()
     let country = delivery.client.country
     let keys = try Self.keys(of: delivery, limit: settings.uploadBytes)
-    try FederationDoorRules.check(keys, at: now)
+    try FederationKeyRules.check(keys, at: now)
     guard keys.keys.count <= settings.uploadKeys else {
       throw FederationRefusal(
         .tooLarge, "too-many-keys", "\(keys.keys.count) keys, allowed are at most \(settings.uploadKeys)")
     }
     let rows = keys.keys.withUnsafeBufferPointer { CanonicalBatch.readRows(of: $0, regions: keys.regions) }
-    try FederationDoorRules.check(rows)
+    try FederationKeyRules.check(rows)
     let batch = SignedBatch(rows, keys: keys.keys, regions: keys.regions)
     if let outcome = try await known(delivery, batch) { return outcome }
     let signer = try signer(of: delivery, batch, at: now)
@@ -155,7 +155,7 @@ package struct FederationIntake: Sendable {
         at: now)
       var recorder = recorder
       let summary = try intake.accept(arrival, by: policy, into: &recorder) { rejected in
-        throw FederationDoorRules.broken(rejected.position, rejected.reason, rejected.detail)
+        throw FederationKeyRules.broken(rejected.position, rejected.reason, rejected.detail)
       }
       return DocumentFacts(
         byteCount: delivery.body.count, digest: FederationDigest.hexadecimal(delivery.body),

@@ -12,11 +12,11 @@ internal import Synchronization
 
 /// Speaks the protocol of the European federation gateway: its addresses, fields, media types, statuses and bodies.
 ///
-/// What is decided stands behind ``FederationDesk`` and ``FederationDoorkeeper``.
+/// What is decided stands behind ``FederationBackend`` and ``ClientAuthenticator``.
 package struct FederationResponder: PartnerEndpoint {
   private let settings: FederationGatewaySettings
-  private let desk: any FederationDesk
-  private let doorkeeper: any FederationDoorkeeper
+  private let desk: any FederationBackend
+  private let doorkeeper: any ClientAuthenticator
   private let metrics: GatewayMetrics
   private let logger: Logger
   private let prefix: [String]

@@ -52,7 +52,7 @@ struct CallbackRegistration: CallbackRegistrar {
 }
 
 /// What calling national back ends takes.
-package struct CallbackOffice: Sendable {
+package struct CallbackSetup: Sendable {
   package let settings: FederationCallbackSettings
   package let caller: CallbackCaller
   package let registration: any CallbackRegistrar

@@ -28,12 +28,12 @@ extension CertificateFields {
 
   /// What a proxy tells of the certificate that it has seen; `nil` where it has seen none.
   ///
-  /// - Throws: `DoorRefusal` where it cannot be read, or where two things that it says do not agree.
-  func certificate(in fields: HTTPFields) throws(DoorRefusal) -> PresentedCertificate? {
+  /// - Throws: `AuthenticationRefusal` where it cannot be read, or where two things that it says do not agree.
+  func certificate(in fields: HTTPFields) throws(AuthenticationRefusal) -> PresentedCertificate? {
     let whole = try one(certificate, in: fields)
     let digest = try one(self.digest, in: fields)
     let subject = try one(self.subject, in: fields)
-    let shown = try digest.map { text throws(DoorRefusal) in
+    let shown = try digest.map { text throws(AuthenticationRefusal) in
       guard let digest = Self.digest(text) else {
         throw .unreadable("\(self.digest) is no SHA-256: 64 hexadecimal digits, or base64 of 32 bytes")
       }
@@ -63,7 +63,7 @@ extension CertificateFields {
     }
   }
 
-  private func countries(of subject: String) throws(DoorRefusal) -> [String] {
+  private func countries(of subject: String) throws(AuthenticationRefusal) -> [String] {
     let name = subject.utf8.contains(UInt8(ascii: "%")) ? PercentEncoding.decode(subject) : subject
     guard let countries = name.flatMap(DistinguishedName.countries) else {
       throw .unreadable("\(self.subject) is no distinguished name: CN=gateway,O=Ministry,C=DE")
@@ -72,7 +72,7 @@ extension CertificateFields {
   }
 
   /// The one value of a field; `nil` where it is missing, or empty as a proxy leaves it that has seen no certificate.
-  private func one(_ name: String, in fields: HTTPFields) throws(DoorRefusal) -> String? {
+  private func one(_ name: String, in fields: HTTPFields) throws(AuthenticationRefusal) -> String? {
     let values = values(of: name, in: fields)
     guard values.count <= 1 else { throw .unreadable("\(name) stands \(values.count) times, allowed is once") }
     return values.first.flatMap { $0.isEmpty ? nil : $0 }

@@ -16,7 +16,7 @@ internal import Synchronization
 
 /// Tells what the gateway takes of its machine, and how its store stands: for metrics, and for who asks whether something
 /// new comes in.
-struct Household: Service {
+struct StateMonitor: Service {
   let plan: CurrentPlan
   let ledger: Ledger
   let clock: GatewayClock
@@ -145,7 +145,7 @@ private func residentBytes() -> Int? {
   return pages * sysconf(Int32(_SC_PAGESIZE))
 }
 
-extension Household: CustomStringConvertible {
+extension StateMonitor: CustomStringConvertible {
   /// For logs, in which its parts would be shown otherwise.
   var description: String { "the household" }
 }

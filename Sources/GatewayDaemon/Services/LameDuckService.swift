@@ -7,7 +7,7 @@ internal import ServiceLifecycle
 /// moment is lost. Known as lame-duck time, and where a supervisor does it, as a hook before the stop.
 ///
 /// Services end backwards in the order in which they are listed: it is the last of a list.
-package struct LeaveService: Service {
+package struct LameDuckService: Service {
   private let server: ServerService
   let time: Duration
 
@@ -30,7 +30,7 @@ package struct LeaveService: Service {
   }
 }
 
-extension LeaveService: CustomStringConvertible {
+extension LameDuckService: CustomStringConvertible {
   /// For logs, in which its parts would be shown otherwise.
   package var description: String { "the leave" }
 }

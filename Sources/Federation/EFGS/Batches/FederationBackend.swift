@@ -3,7 +3,7 @@ package import ExposureKeys
 /// What stands behind a federation gateway's addresses. Whoever does it knows policies and stores; the server knows neither.
 ///
 /// Each function throws ``FederationRefusal`` for what is the client's to mend.
-package protocol FederationDesk: Sendable {
+package protocol FederationBackend: Sendable {
   /// Takes an upload. When this returns, it is durable.
   func accept(_ delivery: FederationDelivery) async throws -> FederationOutcome
   /// The batch of a tag, or the first one since a day.
@@ -32,13 +32,13 @@ package struct FederationStatistics: Hashable, Sendable, Encodable {
 /// A federation gateway that is to be served.
 package struct FederationEntrance: Sendable {
   package var settings: FederationGatewaySettings
-  package var desk: any FederationDesk
-  package var doorkeeper: any FederationDoorkeeper
+  package var desk: any FederationBackend
+  package var doorkeeper: any ClientAuthenticator
   /// Where countries say that they want to be called; `nil` where nobody is.
   package var registrar: (any CallbackRegistrar)?
 
   package init(
-    _ settings: FederationGatewaySettings, desk: any FederationDesk, doorkeeper: any FederationDoorkeeper
+    _ settings: FederationGatewaySettings, desk: any FederationBackend, doorkeeper: any ClientAuthenticator
   ) {
     self.settings = settings
     self.desk = desk

@@ -2,7 +2,7 @@ internal import KeyStorage
 
 /// Which duties a replica holds, and what it does next to have its share of them. It asks nobody: it is told what the store says,
 /// and says what to ask.
-struct DutyRoster: Sendable {
+struct LeaseScheduler: Sendable {
   let name: ReplicaName
   /// For how long a duty is taken.
   let time: Duration

@@ -6,8 +6,8 @@ internal import NIOCore
 internal import ProgramMetrics
 
 /// One kind of upload: who may send it, how it is read, and what its client is told. It stands in a file of its own with its
-/// ``UploadDoorDescription``; ``UploadDoors`` does the rest around it: limits, chaff, recording, metrics and log.
-protocol UploadDoor: Sendable {
+/// ``UploadEndpointDescription``; ``UploadEndpoints`` does the rest around it: limits, chaff, recording, metrics and log.
+protocol UploadEndpoint: Sendable {
   /// Looks at the fields alone. Who is refused here is not listened to: the body stays unread.
   func admit(_ fields: HTTPFields) throws(UploadRefusal)
 
@@ -17,12 +17,12 @@ protocol UploadDoor: Sendable {
   func answer(to outcome: UploadOutcome, now: Instant) -> UploadAnswer
 }
 
-extension UploadDoor {
+extension UploadEndpoint {
   func admit(_ fields: HTTPFields) throws(UploadRefusal) {}
 }
 
 /// A door in words, and how it is made.
-struct UploadDoorDescription: Sendable {
+struct UploadEndpointDescription: Sendable {
   /// As metrics name it.
   let name: String
   /// For people.
@@ -37,11 +37,11 @@ struct UploadDoorDescription: Sendable {
   /// watches the line, and are none.
   let takesChaff: Bool
   /// `nil` where the settings do not open it.
-  let make: @Sendable (UploadTrust) -> (any UploadDoor)?
+  let make: @Sendable (UploadTrust) -> (any UploadEndpoint)?
 
   init(
     _ name: String, summary: String, address: String, alsoAt otherAddresses: [String] = [], isReadable: Bool = false,
-    takesChaff: Bool = false, make: @escaping @Sendable (UploadTrust) -> (any UploadDoor)?
+    takesChaff: Bool = false, make: @escaping @Sendable (UploadTrust) -> (any UploadEndpoint)?
   ) {
     self.name = name
     self.summary = summary

@@ -5,15 +5,15 @@ internal import KeyFormats
 internal import KeyIntake
 
 /// The request of Google's key server, with a bearer token, a verification certificate, or a code that a service finds good.
-struct PublishDoor: UploadDoor {
-  static let description = UploadDoorDescription(
+struct PublishEndpoint: UploadEndpoint {
+  static let description = UploadEndpointDescription(
     "publish", summary: "the request of Google's key server", address: "/v1/publish", takesChaff: true
-  ) { PublishDoor(version: .v1, trust: $0) }
+  ) { PublishEndpoint(version: .v1, trust: $0) }
 
-  static let descriptionOfFirst = UploadDoorDescription(
+  static let descriptionOfFirst = UploadEndpointDescription(
     "publish-v1alpha1", summary: "the same as apps of the first version send it", address: "/v1alpha1/publish",
     alsoAt: ["/"], takesChaff: true
-  ) { PublishDoor(version: .v1alpha1, trust: $0) }
+  ) { PublishEndpoint(version: .v1alpha1, trust: $0) }
 
   static let invalidCertificate = "health_authority_verification_certificate_invalid"
 

@@ -7,7 +7,7 @@ internal import WorkThreads
 
 /// Sees to it that a gateway that is told to end does: nobody waits for a database that does not answer, and what holds it up after all
 /// that is left behind.
-struct EndService: Service {
+struct ShutdownDeadline: Service {
   let ledger: Ledger
   /// `nil` where nobody shares the store.
   let replica: Replica?
@@ -30,7 +30,7 @@ struct EndService: Service {
     func set() { mark.withLock { $0 = true } }
     func begin() { begun.withLock { $0 = .now } }
     /// Whether what was under way was cut off, whatever it said of that.
-    var isLate: Bool { begun.withLock { $0.map { .now - $0 >= .seconds(EndService.patience) } ?? false } }
+    var isLate: Bool { begun.withLock { $0.map { .now - $0 >= .seconds(ShutdownDeadline.patience) } ?? false } }
   }
 
   /// For what a database has begun.
@@ -63,11 +63,11 @@ struct EndService: Service {
 /// A gateway was told to end, and something was not over in time.
 struct HeldUp: Error, CustomStringConvertible {
   var description: String {
-    "the gateway was told to end, and what was under way was not over after \(EndService.patience) seconds; it is taken up at the next start"
+    "the gateway was told to end, and what was under way was not over after \(ShutdownDeadline.patience) seconds; it is taken up at the next start"
   }
 }
 
-extension EndService: CustomStringConvertible {
+extension ShutdownDeadline: CustomStringConvertible {
   /// For logs, in which its parts would be shown otherwise.
   var description: String { "ending" }
 }

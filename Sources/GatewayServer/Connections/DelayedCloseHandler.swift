@@ -4,7 +4,7 @@ internal import NIOCore
 ///
 /// HTTP/2 closes a connection in the turn in which the last response of it ends, and TLS drops what is not flushed by then: its client
 /// would never learn that its upload was kept. The handler stands behind TLS and lives on its channel's event loop.
-final class LastWordsHandler: ChannelOutboundHandler, RemovableChannelHandler {
+final class DelayedCloseHandler: ChannelOutboundHandler, RemovableChannelHandler {
   typealias OutboundIn = ByteBuffer
   typealias OutboundOut = ByteBuffer
 

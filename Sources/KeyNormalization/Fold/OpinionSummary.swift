@@ -1,5 +1,5 @@
 /// What all opinions about one key come to. Which one is heard first makes no difference.
-struct Hearing {
+struct OpinionSummary {
   /// The published opinions that say that the key stands, and those that revoke it.
   private var standing: Together?
   private var revoked: Together?

@@ -8,7 +8,7 @@ internal import KeyIntake
 /// day with the key of this one.
 ///
 /// Source: the backend of DP-3T, `GaenController` and `GaenV2Controller`.
-struct DP3TDoor: UploadDoor {
+struct DP3TEndpoint: UploadEndpoint {
   enum Request: Sendable {
     case exposed
     case nextDay
@@ -24,20 +24,20 @@ struct DP3TDoor: UploadDoor {
     }
   }
 
-  static let description = UploadDoorDescription(
+  static let description = UploadEndpointDescription(
     "dp3t", summary: "what DP-3T's first SDK posts: its keys, and the date of one that is still to come",
     address: "/v1/gaen/exposed", alsoAt: ["/dp3t/{series}/v1/gaen/exposed"]
-  ) { DP3TDoor(.exposed, $0) }
+  ) { DP3TEndpoint(.exposed, $0) }
 
-  static let descriptionOfNextDay = UploadDoorDescription(
+  static let descriptionOfNextDay = UploadEndpointDescription(
     "dp3t-next-day", summary: "what DP-3T's first SDK posts a day later: the key that was still to come",
     address: "/v1/gaen/exposednextday", alsoAt: ["/dp3t/{series}/v1/gaen/exposednextday"]
-  ) { DP3TDoor(.nextDay, $0) }
+  ) { DP3TEndpoint(.nextDay, $0) }
 
-  static let descriptionOfSecond = UploadDoorDescription(
+  static let descriptionOfSecond = UploadEndpointDescription(
     "dp3t-v2", summary: "what DP-3T's second SDK posts: thirty keys, filling ones included",
     address: "/v2/gaen/exposed", alsoAt: ["/dp3t/{series}/v2/gaen/exposed"], isReadable: true
-  ) { DP3TDoor(.second, $0) }
+  ) { DP3TEndpoint(.second, $0) }
 
   private let request: Request
   private let tokens: DP3TTokens
@@ -146,7 +146,7 @@ struct DP3TUpload {
   private(set) var delayedKeyDate: Int64?
   private(set) var audience = UploadAudience.regionsOfDoor
 
-  init(_ body: [UInt8], _ request: DP3TDoor.Request, now: Instant) throws(UploadFault) {
+  init(_ body: [UInt8], _ request: DP3TEndpoint.Request, now: Instant) throws(UploadFault) {
     guard let members = JSONValue.parse(body, allowingRepeats: false)?.object else {
       throw UploadFault(reason: "the body is not one JSON object, without two members of one name")
     }

@@ -6,7 +6,7 @@ internal import KeyIntake
 /// covers all of them, so that none can be left out.
 ///
 /// Source: the EU federation gateway's observed behaviour; it did not look at report types and countries.
-package enum FederationDoorRules {
+package enum FederationKeyRules {
   /// How long before today a key may begin, in days.
   static let days: Int64 = 15
 

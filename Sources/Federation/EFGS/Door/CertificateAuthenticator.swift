@@ -9,15 +9,15 @@ package import ProgramMetrics
 /// TLS proves that a client has the key of its certificate, and nothing else; the whitelist says whose it is. A certificate
 /// may be signed by anybody, or by itself. Each request is asked about: the operator's signature under the row, its use,
 /// whether it was revoked, and the time. So who is revoked does not come in by a connection that is open already.
-package struct CertificateDoorkeeper: FederationDoorkeeper {
-  private let settings: FederationDoorSettings
+package struct CertificateAuthenticator: ClientAuthenticator {
+  private let settings: FederationListenerSettings
   private let trust: HeldFederationTrust
   private let metrics: GatewayMetrics
   private let logger: Logger
   private let limit = LogLimit()
 
   package init(
-    _ settings: FederationDoorSettings, trust: HeldFederationTrust, metrics: GatewayMetrics,
+    _ settings: FederationListenerSettings, trust: HeldFederationTrust, metrics: GatewayMetrics,
     logger: Logger = Logger(label: "keyferry.federation")
   ) {
     self.settings = settings
@@ -27,7 +27,7 @@ package struct CertificateDoorkeeper: FederationDoorkeeper {
   }
 
   package func client(_ caller: PartnerCaller, at now: Instant) throws(FederationRefusal) -> FederationClient {
-    do throws(DoorRefusal) {
+    do throws(AuthenticationRefusal) {
       let certificate = try certificate(of: caller)
       guard let country = certificate.countries.first, certificate.countries.count == 1 else {
         throw .country(
@@ -53,7 +53,7 @@ package struct CertificateDoorkeeper: FederationDoorkeeper {
     }
   }
 
-  private func certificate(of caller: PartnerCaller) throws(DoorRefusal) -> PresentedCertificate {
+  private func certificate(of caller: PartnerCaller) throws(AuthenticationRefusal) -> PresentedCertificate {
     let isForwarded = settings.fields.stand(in: caller.fields)
     switch settings.certificates {
     case .tls:

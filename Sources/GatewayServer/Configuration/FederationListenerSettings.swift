@@ -1,7 +1,7 @@
 package import BundleTrust
 
 /// How it becomes known which country asks at the door of a federation gateway.
-package struct FederationDoorSettings: Hashable, Sendable {
+package struct FederationListenerSettings: Hashable, Sendable {
   /// Who has seen the client's certificate, and its proof that it has the key.
   package enum CertificateSource: String, CaseIterable, Hashable, Sendable {
     /// Keyferry ends TLS, at an address of its own: phones are never asked for a certificate.

@@ -3,7 +3,7 @@ package import GatewayServer
 internal import HTTPTypes
 
 /// Says which country a request comes from. It is asked for each request: a certificate may be revoked between two.
-package protocol FederationDoorkeeper: Sendable {
+package protocol ClientAuthenticator: Sendable {
   /// - Throws: ``FederationRefusal`` where nobody who may ask sent it.
   func client(_ caller: PartnerCaller, at now: Instant) throws(FederationRefusal) -> FederationClient
 }

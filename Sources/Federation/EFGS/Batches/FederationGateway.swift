@@ -5,7 +5,7 @@ internal import Logging
 package import ProgramMetrics
 
 /// A federation gateway, put together: what comes in from countries, and what they download.
-package struct FederationCounter: FederationDesk {
+package struct FederationGateway: FederationBackend {
   let settings: FederationGatewaySettings
   package let trust: HeldFederationTrust
   private let intake: FederationIntake
@@ -34,10 +34,10 @@ package struct FederationCounter: FederationDesk {
   ///   - door: how countries are known; `nil` is by a proxy's fields.
   ///   - registrar: keeps where they want to be called; `nil` where nobody is.
   package func entrance(
-    _ door: FederationDoorSettings?, registrar: (any CallbackRegistrar)? = nil, metrics: GatewayMetrics
+    _ door: FederationListenerSettings?, registrar: (any CallbackRegistrar)? = nil, metrics: GatewayMetrics
   ) -> FederationEntrance {
-    let doorkeeper = CertificateDoorkeeper(
-      door ?? FederationDoorSettings(settings.clientCertificates == .tls ? .tls : .proxy), trust: trust,
+    let doorkeeper = CertificateAuthenticator(
+      door ?? FederationListenerSettings(settings.clientCertificates == .tls ? .tls : .proxy), trust: trust,
       metrics: metrics)
     var entrance = FederationEntrance(settings, desk: self, doorkeeper: doorkeeper)
     entrance.registrar = registrar

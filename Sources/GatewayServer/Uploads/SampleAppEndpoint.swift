@@ -3,11 +3,11 @@ internal import HTTPTypes
 internal import KeyIntake
 
 /// What Apple's sample app posts: a JSON array of its keys, with the bearer token.
-struct SampleAppDoor: UploadDoor {
-  static let description = UploadDoorDescription(
+struct SampleAppEndpoint: UploadEndpoint {
+  static let description = UploadEndpointDescription(
     "sample-app", summary: "what Apple's sample app posts: a JSON array of its keys", address: "/apple/{series}/keys",
     isReadable: true
-  ) { trust in trust.hasTokens ? SampleAppDoor(trust: trust) : nil }
+  ) { trust in trust.hasTokens ? SampleAppEndpoint(trust: trust) : nil }
 
   let trust: UploadTrust
 

@@ -10,15 +10,15 @@ internal import Tracing
 /// Where regions without a server of their own take in the keys of their patients. All doors are closed unless configured.
 ///
 /// A door reads a request and decides whether to let it in; a ``UploadRecorder`` does the rest before it is answered.
-package struct UploadDoors: Sendable {
+package struct UploadEndpoints: Sendable {
   /// Every door there is. A new one is one line here, and its file.
-  static let all: [UploadDoorDescription] = [
-    SampleAppDoor.description,
-    PublishDoor.description,
-    PublishDoor.descriptionOfFirst,
-    DP3TDoor.description,
-    DP3TDoor.descriptionOfNextDay,
-    DP3TDoor.descriptionOfSecond,
+  static let all: [UploadEndpointDescription] = [
+    SampleAppEndpoint.description,
+    PublishEndpoint.description,
+    PublishEndpoint.descriptionOfFirst,
+    DP3TEndpoint.description,
+    DP3TEndpoint.descriptionOfNextDay,
+    DP3TEndpoint.descriptionOfSecond,
   ]
 
   /// What settings call them.
@@ -36,7 +36,7 @@ package struct UploadDoors: Sendable {
     }
   }
 
-  fileprivate static func opened(by trust: UploadTrust, among descriptions: [UploadDoorDescription]) -> [Open] {
+  fileprivate static func opened(by trust: UploadTrust, among descriptions: [UploadEndpointDescription]) -> [Open] {
     descriptions.filter { trust.settings.protocols?.contains($0.name) ?? true }.compactMap { description in
       description.make(trust).map { Open(description: description, door: $0) }
     }
@@ -44,8 +44,8 @@ package struct UploadDoors: Sendable {
 
   /// A door that the settings have opened.
   fileprivate struct Open: Sendable {
-    let description: UploadDoorDescription
-    let door: any UploadDoor
+    let description: UploadEndpointDescription
+    let door: any UploadEndpoint
   }
 
   /// A door as a request has found it.
@@ -82,7 +82,7 @@ package struct UploadDoors: Sendable {
   }
 }
 
-extension UploadDoors {
+extension UploadEndpoints {
   /// The doors of one origin, with all that is around them: limits, chaff, recording, metrics and log.
   struct Entrance: Sendable {
     /// Segments before the address of each door.
@@ -104,10 +104,11 @@ extension UploadDoors {
     private let limit = LogLimit()
 
     init(
-      _ trust: UploadTrust, among descriptions: [UploadDoorDescription] = UploadDoors.all, recorder: any UploadRecorder,
+      _ trust: UploadTrust, among descriptions: [UploadEndpointDescription] = UploadEndpoints.all,
+      recorder: any UploadRecorder,
       limits: ServerLimits, metrics: GatewayMetrics, logger: Logger
     ) {
-      doors = UploadDoors.opened(by: trust, among: descriptions)
+      doors = UploadEndpoints.opened(by: trust, among: descriptions)
       path = trust.settings.path.split(separator: "/").map(String.init)
       name = trust.settings.name
       scope = trust.scope

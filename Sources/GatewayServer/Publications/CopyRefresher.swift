@@ -2,7 +2,7 @@
 ///
 /// Behind a load balancer an app has an index from one replica and asks another one for what it names, which may have it
 /// some seconds later. Requests wait for one look together, and for no longer than ``patience``; looks come once a second at most.
-package actor CopyBell {
+package actor CopyRefresher {
   /// How long a request waits.
   private static let patience = Duration.seconds(4)
   /// Requests that wait at once: who asks for much that is nowhere waits for nothing.

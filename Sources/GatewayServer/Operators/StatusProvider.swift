@@ -1,7 +1,7 @@
 internal import Synchronization
 
 /// Asks the gateway how it stands. Who serves alone has nobody to ask. The lock owns who is asked.
-package final class OperatorsDesk: Sendable {
+package final class StatusProvider: Sendable {
   private let asked = Mutex<(@Sendable () async throws -> OperatorsReport)?>(nil)
 
   package init() {}

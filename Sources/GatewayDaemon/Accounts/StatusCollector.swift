@@ -11,7 +11,7 @@ internal import KeyStorage
 
 /// Knows how the gateway stands, for the page of its operators. Owns what was found last, so that many who ask at once, or one
 /// who asks all the time, cost one look.
-actor OperatorsOffice {
+actor StatusCollector {
   private let plan: CurrentPlan
   private let ledger: Ledger
   private let clock: GatewayClock

@@ -3,7 +3,7 @@ internal import ProgramMetrics
 
 /// Why somebody does not come in. The reason is for the client and for the log: it names what is wrong with the
 /// certificate, which its holder may know.
-enum DoorRefusal: Error, Hashable {
+enum AuthenticationRefusal: Error, Hashable {
   /// Nobody has shown a certificate.
   case noCertificate(String)
   /// Fields about a certificate came from an address that may not write them: somebody tries to be another one.
