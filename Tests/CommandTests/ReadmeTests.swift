@@ -92,6 +92,33 @@ import Testing
     }
   }
 
+  /// What a target must not know, it does not import: the compiler finds a module that lies beside it, whether it is declared or not.
+  @Test(arguments: [
+    (
+      "FileCommands",
+      [
+        "KeyStorage", "SQLiteDriver", "PostgresDriver", "KeyReceiving", "KeyPublishing", "Federation", "GatewayServer",
+        "GatewaySettings", "GatewayDaemon",
+      ]
+    ),
+    ("GatewayServer", ["Federation", "KeyPeers", "KeyReceiving"]), ("KeyPeers", ["KeyStorage"]),
+    ("KeyPublishing", ["KeyPeers"]), ("KeyDevice", ["KeyStorage", "Foundation"]),
+  ])
+  func itImportsNothingThatItMustNotKnow(target: String, forbidden: [String]) throws {
+    let folder = PackageFolder.root.appending(path: "Sources/\(target)")
+    let files = FileManager.default.enumerator(at: folder, includingPropertiesForKeys: nil)
+    var count = 0
+    while let file = files?.nextObject() as? URL {
+      guard file.pathExtension == "swift" else { continue }
+      count += 1
+      for line in try String(contentsOf: file, encoding: .utf8).split(separator: "\n") where line.contains("import ") {
+        let module = line.split(separator: " ").last.map(String.init) ?? ""
+        #expect(!forbidden.contains(module) || line.hasPrefix("//"), "\(file.lastPathComponent): \(line)")
+      }
+    }
+    #expect(count > 5)
+  }
+
   @Test func itIsShort() {
     #expect(Self.readme.split(separator: "\n", omittingEmptySubsequences: false).count <= 155)
   }

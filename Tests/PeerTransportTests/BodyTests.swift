@@ -1,3 +1,4 @@
+import ExposureKeys
 import Foundation
 import GatewayTesting
 import KeyPeers
