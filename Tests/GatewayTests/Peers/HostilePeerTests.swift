@@ -145,7 +145,8 @@ private enum Nonsense {
     if random.once(in: 12) { return .fault(DocumentFault(code: "time-out", reason: "")) }
     var head = ResponseHead(
       status: random.pick([200, 200, 200, 200, 204, 301, 400, 403, 418, 500, 503] + (mayDeny ? [404, 410] : [])))
-    for name in ["batchTag", "nextBatchTag", "x-published-until", "x-key-bundle-tag"] where !random.once(in: 3) {
+    for name in ["batchTag", "nextBatchTag", "x-published-until", "x-key-bundle-tag", "ETag"] where !random.once(in: 3)
+    {
       head.headers.append(PeerRequest.Header(name, value(&random)))
     }
     if head.status == 200, random.once(in: 4) { return .response(head, honest.body) }
@@ -173,6 +174,7 @@ private enum Nonsense {
       "<html><body>gone</body></html>", "[]", "{}", "null", "[1,\(number),23]", "[\"2020-12-02\",\"2020-13-01\"]",
       "[\"9999-12-31\"]", "{\"oldest\":\(number),\"newest\":\(other)}", "{\"newest\":\(other)}",
       "{\"keys\":[{},{}],\"done\":\(random.pick(["true", "false", "1"])),\"nextIndex\":\(other)}", "[{},{},{}]",
+      "[{\"url\":\"\(entry(&random))\"}]", "{\"batches\":[\"\(entry(&random))\",\(number),\(other)]}",
       "{\"keys\":[],\"done\":false,\"nextIndex\":\(random.pick(["-1", "0", "40", "12000"]))}",
       String(repeating: "[", count: 2000),
       "\(entry(&random))\n\(entry(&random))\r\n\(entry(&random))", "a@1-1.000000000\n",
@@ -193,8 +195,8 @@ struct World: Sendable {
   }
 
   static let all = [
-    index, coronaWarnApp, dp3t("v1"), dp3t("v2"), immuni, efgs, files, sampleApp(wrapped: true),
-    sampleApp(wrapped: false),
+    index, coronaWarnApp, dp3t("v1"), dp3t("v2"), immuni, efgs, files, list, listSince,
+    sampleApp(wrapped: true), sampleApp(wrapped: false),
   ]
 
   private static func respond(
@@ -219,6 +221,30 @@ struct World: Sendable {
       if request.url.hasSuffix("/index.txt") { return respond(200, names.joined(separator: "\n")) }
       let name = request.url.replacing("https://keys.example.org/", with: "")
       return names.contains(name) ? respond(200, document([name])) : respond(404)
+    }
+  }()
+
+  static let list: World = {
+    let names = (1...9).map { "c19r/440/\($0 * 7).zip" }
+    return World(settings: source(.list, ["preset": "japan"]), items: Set(names)) { request in
+      if request.url.hasSuffix("/list.json") {
+        let entries = names.map { #"{"region":"440","url":"https://keys.example.org/\#($0)","created":1606953600456}"# }
+        return respond(200, "[\(entries.joined(separator: ","))]", ["ETag": #""7""#])
+      }
+      let name = request.url.replacing("https://keys.example.org/", with: "")
+      return names.contains(name) ? respond(200, document([name])) : respond(404)
+    }
+  }()
+
+  static let listSince: World = {
+    let names = (18_590...18_599).map(String.init)
+    return World(settings: source(.list, ["preset": "finland"]), items: Set(names)) { request in
+      let last = request.url.split { "/=".contains($0) }.last.map(String.init) ?? ""
+      if request.url.contains("/list?previous=") {
+        guard let previous = Int(last) else { return respond(400) }
+        return respond(200, #"{"batches":\#(names.filter { Int($0) ?? 0 > previous })}"#)
+      }
+      return names.contains(last) ? respond(200, document([last])) : respond(404)
     }
   }()
 

@@ -10,6 +10,7 @@ import Testing
   static func enough(for peer: PeerProtocol) -> SourceSettings {
     switch peer {
     case .index: source(peer, ["index": "index.txt"])
+    case .list: source(peer, ["preset": "japan"])
     case .coronaWarnApp: source(peer, ["country": "DE"])
     case .dp3t: source(peer, ["version": "v2"])
     case .files: source(peer, location: "/var/spool/keys")
@@ -47,7 +48,8 @@ import Testing
     (.dp3t, "days", "0"), (.dp3t, "days", "22"), (.dp3t, "days", "-1"), (.dp3t, "key", "AAAA"),
     (.efgs, "format", "xml"), (.efgs, "origins", "verified"), (.sampleApp, "maximumCount", "many"),
     (.index, "index", "a b"), (.index, "index", ""), (.index, "suffix", " "), (.immuni, "country", "ITALY"),
-    (.dp3t, "withFederationGateway", "yes"),
+    (.dp3t, "withFederationGateway", "yes"), (.list, "preset", "atlantis"), (.list, "items", "batches[]."),
+    (.list, "items", "[].a b"), (.list, "items", "[],"), (.list, "since", "=0"), (.list, "since", "a&b"),
   ])
   func wrongValuesAreFaults(peer: PeerProtocol, option: String, value: String) {
     var settings = Self.enough(for: peer)
@@ -67,6 +69,14 @@ import Testing
       PeerCatalog.faults(of: source(.files, location: "/", ["x": "1"])) == [
         "options.x: unknown to protocol files, which has no options"
       ])
+  }
+
+  @Test func aListOfOnesOwnNeedsWhatAPresetStates() {
+    #expect(
+      PeerCatalog.faults(of: source(.list, ["preset": "own", "since": "after"])) == [
+        "options.list: missing; preset own needs it", "options.items: missing; preset own needs it",
+      ])
+    #expect(PeerCatalog.faults(of: source(.list, ["preset": "own", "list": "x.json", "items": "[]"])) == [])
   }
 
   @Test func aKeyIsReadFromPEM() {
@@ -97,7 +107,8 @@ import Testing
 
   /// What was put aside can be asked for by its name alone, the same way as the first time.
   @Test(arguments: [
-    (PeerProtocol.index, "a/1.zip"), (.index, "https://cdn.example.net/5.zip?v=2"), (.coronaWarnApp, "DE/2020-12-01"),
+    (PeerProtocol.index, "a/1.zip"), (.index, "https://cdn.example.net/5.zip?v=2"),
+    (.list, "c19r/440/17.zip"), (.list, "https://cdn.example.net/5.zip"), (.coronaWarnApp, "DE/2020-12-01"),
     (.coronaWarnApp, "DE/2020-12-01/13"), (.dp3t, "all@1606982400000"), (.immuni, "17"),
     (.efgs, "2020-12-01/20201201-3"),
     (.sampleApp, "120+17"), (.files, "keys.zip@4711-1606816800.250000000"),
