@@ -8,6 +8,7 @@ package enum PeerCatalog {
   package static let peers: [PeerProtocol] = [
     .index,
     .list,
+    .calendar,
     .coronaWarnApp,
     .dp3t,
     .immuni,

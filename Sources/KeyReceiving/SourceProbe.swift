@@ -84,8 +84,8 @@ package struct SourceProbe: Sendable {
     defer { spool.remove(path) }
     do {
       if let check = document.check {
-        let digest = try SourceDocument.digest(of: try FileSource(path: path)).fileBytes
-        if let fault = check.verify(head, sha256OfBody: digest, now: now) {
+        let digests = try SourceDocument.digest(of: try FileSource(path: path), behind: check.prefix(in: head))
+        if let fault = check.verify(head, digests, now: now) {
           faults.append(fault)
           return
         }

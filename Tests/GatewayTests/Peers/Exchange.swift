@@ -93,7 +93,9 @@ struct Exchange {
       options[String(pair[0])] = String(pair[1])
     }
     var settings = source(peer, location: self["location"] ?? "https://keys.example.org", options)
-    for (name, value) in headers where name == "secret" { settings.secrets[value] = Secret("never-recorded") }
+    for (name, value) in headers where name == "secret" {
+      settings.secrets[value] = Secret(String(repeating: "0a", count: 32))
+    }
     settings.ownOrigins = Set(headers.filter { $0.name == "own-origin" }.map(\.value))
     if self["trust"] == "origins" {
       settings.trust = .origins(
@@ -141,6 +143,8 @@ struct Exchange {
             lines.append("+ also answers \(document.otherStatuses.sorted().map(String.init).joined(separator: ", "))")
           }
           if document.mayChange { lines.append("+ may change") }
+          if let complete = document.completeFrom { lines.append("+ complete from \(complete)") }
+          if let seal = document.request.seal { lines.append("+ sealed with \(seal.secret): \(seal.message)") }
           if document.check != nil { lines.append("+ checked") }
           if let response = document.response { lines.append("+ \(response.body.count) bytes, had already") }
           let answer = try answer()

@@ -1,3 +1,4 @@
+import BundleTrust
 import ExposureKeys
 import Foundation
 import GatewayTesting
@@ -145,8 +146,8 @@ private enum Nonsense {
     if random.once(in: 12) { return .fault(DocumentFault(code: "time-out", reason: "")) }
     var head = ResponseHead(
       status: random.pick([200, 200, 200, 200, 204, 301, 400, 403, 418, 500, 503] + (mayDeny ? [404, 410] : [])))
-    for name in ["batchTag", "nextBatchTag", "x-published-until", "x-key-bundle-tag", "ETag"] where !random.once(in: 3)
-    {
+    for name in ["batchTag", "nextBatchTag", "x-published-until", "x-key-bundle-tag", "ETag", "Batchcount"]
+    where !random.once(in: 3) {
       head.headers.append(PeerRequest.Header(name, value(&random)))
     }
     if head.status == 200, random.once(in: 4) { return .response(head, honest.body) }
@@ -195,7 +196,9 @@ struct World: Sendable {
   }
 
   static let all = [
-    index, coronaWarnApp, dp3t("v1"), dp3t("v2"), immuni, efgs, files, list, listSince,
+    index, coronaWarnApp, dp3t("v1"), dp3t("v2"), immuni, efgs, files, list, listSince, englandAndWales, canada,
+    denmark("v1"),
+    denmark("v3"),
     sampleApp(wrapped: true), sampleApp(wrapped: false),
   ]
 
@@ -247,6 +250,45 @@ struct World: Sendable {
       return names.contains(last) ? respond(200, document([last])) : respond(404)
     }
   }()
+
+  static let englandAndWales: World = {
+    let items = ["daily/2020120200", "daily/2020120300", "two-hourly/2020120302", "two-hourly/2020120308"]
+    return World(settings: source(.calendar, ["preset": "england-and-wales", "days": "2"]), items: Set(items)) {
+      request in
+      let name = request.url.replacing("https://keys.example.org/distribution/", with: "").replacing(".zip", with: "")
+      return items.contains(name) ? respond(200, document([name])) : respond(403)
+    }
+  }()
+
+  static let canada: World = {
+    let items = ["18590", "18591", "18598"]
+    var settings = source(.calendar, ["preset": "canada"])
+    settings.secrets["hmac-key"] = Secret(String(repeating: "0a", count: 32))
+    return World(settings: settings, items: Set(items)) { request in
+      let name = request.url.replacing("https://keys.example.org/retrieve/302/", with: "").replacing(
+        "/{seal}", with: "")
+      return items.contains(name) ? respond(200, document([name])) : respond(410)
+    }
+  }()
+
+  static func denmark(_ version: String) -> World {
+    let counts = ["2020-11-28": 3, "2020-12-02": 1]
+    let isFirst = version == "v1"
+    let items = Set(
+      counts.flatMap { day, count in
+        (0..<count).map { isFirst ? "\(day):\($0)" : "\(day)_\($0 + 1)_all" }
+      })
+    let settings = source(.calendar, ["preset": "denmark", "version": version])
+    return World(settings: settings, items: items) { request in
+      let name = String((request.url.split(separator: "/").last ?? "").replacing(".zip", with: ""))
+      guard items.contains(name) else { return respond(isFirst ? 404 : 204) }
+      let count = counts[String(name.prefix(10))] ?? 0
+      let isLast = name.hasSuffix("_\(count)_all")
+      return respond(
+        200, document([name]),
+        isFirst ? ["Batchcount": "\(count)", "FinalForTheDay": "True"] : ["nextBatchExists": isLast ? "False" : "True"])
+    }
+  }
 
   static let coronaWarnApp: World = {
     let items: Set<String> = ["2020-12-01", "2020-12-02", "2020-12-03/hour/0", "2020-12-03/hour/7"]

@@ -1,5 +1,6 @@
 import BundleTrust
 import ExposureKeys
+import GatewayTesting
 import KeyPeers
 import Testing
 
@@ -11,6 +12,7 @@ import Testing
     switch peer {
     case .index: source(peer, ["index": "index.txt"])
     case .list: source(peer, ["preset": "japan"])
+    case .calendar: source(peer, ["preset": "england-and-wales"])
     case .coronaWarnApp: source(peer, ["country": "DE"])
     case .dp3t: source(peer, ["version": "v2"])
     case .files: source(peer, location: "/var/spool/keys")
@@ -49,6 +51,7 @@ import Testing
     (.efgs, "format", "xml"), (.efgs, "origins", "verified"), (.sampleApp, "maximumCount", "many"),
     (.index, "index", "a b"), (.index, "index", ""), (.index, "suffix", " "), (.immuni, "country", "ITALY"),
     (.dp3t, "withFederationGateway", "yes"), (.list, "preset", "atlantis"), (.list, "items", "batches[]."),
+    (.calendar, "preset", "wales"), (.calendar, "days", "15"), (.calendar, "today", "true"), (.calendar, "keys", "own"),
     (.list, "items", "[].a b"), (.list, "items", "[],"), (.list, "since", "=0"), (.list, "since", "a&b"),
   ])
   func wrongValuesAreFaults(peer: PeerProtocol, option: String, value: String) {
@@ -77,6 +80,28 @@ import Testing
         "options.list: missing; preset own needs it", "options.items: missing; preset own needs it",
       ])
     #expect(PeerCatalog.faults(of: source(.list, ["preset": "own", "list": "x.json", "items": "[]"])) == [])
+  }
+
+  @Test func canadaNeedsAKeyInHexadecimal() {
+    var settings = source(.calendar, ["preset": "canada"])
+    #expect(PeerCatalog.faults(of: settings).count == 1)
+    settings.secrets["hmac-key"] = Secret("not-hexadecimal-not-hexadecimal-not-hexadecimal-not-hexadecimal-")
+    #expect(
+      PeerCatalog.faults(of: settings) == ["options.hmac-key: the secret must be 64 or more hexadecimal digits"])
+    settings.secrets["hmac-key"] = Secret(String(repeating: "0a", count: 32))
+    #expect(PeerCatalog.faults(of: settings) == [])
+  }
+
+  @Test(arguments: [
+    ("england-and-wales", ["daily/2020120301", "daily/2020120302", "hourly/2020120300", "two-hourly/2020120323"]),
+    ("canada", ["302/1859", "302/00000", "303/18599", "302/18599/x"]),
+    ("denmark", ["2020-12-01_0_all", "2020-12-01_01_all", "2020-12-01_1_dk", "2020-12-01_501_all", "2020-12-01:0"]),
+  ])
+  func namesOfOtherLayoutsAreNone(preset: String, names: [String]) throws {
+    var settings = source(.calendar, ["preset": preset])
+    if preset == "canada" { settings.secrets["hmac-key"] = Secret(String(repeating: "0a", count: 32)) }
+    let machine = try PeerCatalog.machine(for: settings, cursor: nil, now: Self.now)
+    for name in names { #expect(machine.document(named: name) == nil, "\(name)") }
   }
 
   @Test func aKeyIsReadFromPEM() {
@@ -108,7 +133,8 @@ import Testing
   /// What was put aside can be asked for by its name alone, the same way as the first time.
   @Test(arguments: [
     (PeerProtocol.index, "a/1.zip"), (.index, "https://cdn.example.net/5.zip?v=2"),
-    (.list, "c19r/440/17.zip"), (.list, "https://cdn.example.net/5.zip"), (.coronaWarnApp, "DE/2020-12-01"),
+    (.calendar, "daily/2020120300"), (.calendar, "two-hourly/2020120322"), (.list, "c19r/440/17.zip"),
+    (.list, "https://cdn.example.net/5.zip"), (.coronaWarnApp, "DE/2020-12-01"),
     (.coronaWarnApp, "DE/2020-12-01/13"), (.dp3t, "all@1606982400000"), (.immuni, "17"),
     (.efgs, "2020-12-01/20201201-3"),
     (.sampleApp, "120+17"), (.files, "keys.zip@4711-1606816800.250000000"),

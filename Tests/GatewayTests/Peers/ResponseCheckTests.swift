@@ -10,12 +10,13 @@ import Testing
 @Suite struct ResponseCheckTests {
   private static let signer = SigningKey.generate()
   private static let now = Instant(secondsSince1970: 1_606_989_600)
-  private static let digest = [UInt8](0..<32)
+  private static let body = [UInt8](0..<32)
 
   private static func claims(_ changes: [String: String?] = [:]) -> String {
     var claims: [String: String] = [
       "iss": #""dp3t""#, "iat": "1606989590", "exp": "1607076000",
-      "content-hash": "\"\(Base64.encode(digest))\"", "hash-alg": #""sha-256""#, "published-until": #""1606982400000""#,
+      "content-hash": "\"\(Base64.encode(ExportDigests(of: body).fileBytes))\"", "hash-alg": #""sha-256""#,
+      "published-until": #""1606982400000""#,
     ]
     for (name, value) in changes { claims[name] = value }
     return "{\(claims.map { "\"\($0.key)\":\($0.value)" }.joined(separator: ","))}"
@@ -36,12 +37,12 @@ import Testing
   }
 
   private static func verdict(
-    _ token: String?, until: String? = "1606982400000", digest: [UInt8] = digest, now: Instant = now
+    _ token: String?, until: String? = "1606982400000", body: [UInt8] = body, now: Instant = now
   ) -> String? {
     var head = ResponseHead(status: 200)
     if let token { head.headers.append(PeerRequest.Header("SIGNATURE", token)) }
     if let until { head.headers.append(PeerRequest.Header("X-PUBLISHED-UNTIL", until)) }
-    return ResponseCheck.token(signer.publicKey).verify(head, sha256OfBody: digest, now: now)?.code.rawValue
+    return ResponseCheck.token(signer.publicKey).verify(head, ExportDigests(of: body), now: now)?.code.rawValue
   }
 
   @Test func acceptsWhatDP3TSigns() throws {
@@ -77,7 +78,7 @@ import Testing
 
   @Test func refusesAnotherBodyOrCursor() throws {
     let token = try Self.token()
-    #expect(Self.verdict(token, digest: [UInt8](repeating: 0, count: 32)) == "response-content")
+    #expect(Self.verdict(token, body: [UInt8](repeating: 0, count: 32)) == "response-content")
     #expect(Self.verdict(token, until: "1606989600000") == "response-header")
     #expect(try Self.verdict(Self.token(Self.claims(["content-hash": nil]))) == "response-content")
   }

@@ -1,0 +1,85 @@
+import ExposureKeys
+import GatewayTesting
+import KeyNormalization
+import KeyPeers
+import KeyReceiving
+import KeyStorage
+import Testing
+
+/// Each country's server, pulled for fourteen days and then some: pulls are killed in between, requests fail, and our clock is right or
+/// an hour off. In the end every key that people uploaded is there once, nothing else is, and no document has lost keys.
+///
+/// Each takes some seconds, because a fortnight has many files.
+@Suite("Pulls from countries") struct CountryPullTests {
+  struct Play: Sendable, CustomTestStringConvertible {
+    let name: String
+    let make: @Sendable () throws -> any CountryServer
+    var testDescription: String { name }
+  }
+
+  static let plays = [
+    Play(name: "Japan") { try Japan() }, Play(name: "Austria") { try Austria() },
+    Play(name: "Finland") { try Finland(isVersion2: false) },
+    Play(name: "Finland, version 2") { try Finland(isVersion2: true) }, Play(name: "Croatia") { try Croatia() },
+    Play(name: "England and Wales") { try EnglandAndWales() }, Play(name: "Canada") { try Canada(isToday: false) },
+    Play(name: "Canada with today") { try Canada(isToday: true) }, Play(name: "Denmark") { try Denmark() },
+    Play(name: "Norway, version 1") { try Norway() },
+  ]
+
+  /// 2020-12-01.
+  private static let begin: Int64 = 18_597 * 86_400
+  private static let step: Int64 = 10_800
+
+  @Test(arguments: plays, [0, 3600, -3600])
+  func everyKeyOnce(play: Play, clockError: Int64) async throws {
+    try await withFolder { folder in
+      var random = SeededRandom(seed: UInt64(bitPattern: clockError) &+ 11)
+      let server = PlayedServer(try play.make(), at: Self.begin, seed: random.next())
+      let store = MemoryStore()
+      let receiver = Receiver(store, folder: folder, at: Instant(secondsSince1970: Self.begin + clockError))
+      var most: [String: Int] = [:]
+
+      func pass(uploading: Bool) throws {
+        try server.pass(seconds: Self.step, uploading: uploading)
+        receiver.advance(seconds: Self.step)
+      }
+      func pull(_ state: any Store) async throws -> PullReceipt {
+        let killed = Receiver(state, folder: folder, at: receiver.now)
+        return try await killed.pull(server.settings, server)
+      }
+      func compare() async throws {
+        for document in try await receiver.documents([.recorded]) {
+          let received = document.facts?.received ?? 0
+          #expect(received >= most[document.name, default: 0], "\(document.name) has lost keys")
+          most[document.name] = received
+        }
+      }
+
+      while server.keys.isEmpty || receiver.now.secondsSince1970 < Self.begin + clockError + 14 * 86_400 {
+        try pass(uploading: true)
+        server.isFailing = random.once(in: 3)
+        if random.once(in: 3) {
+          let failing = FailingStore(store, failingAt: Int.random(in: 0..<12, using: &random))
+          _ = try? await pull(failing)
+        } else {
+          _ = try await pull(store)
+        }
+        if random.once(in: 8) { try await compare() }
+      }
+      server.isFailing = false
+      for _ in 0..<2 * 86_400 / Self.step {
+        try pass(uploading: false)
+        let receipt = try await pull(store)
+        #expect(receipt.outcome == .done)
+        #expect(receipt.refusals.isEmpty)
+      }
+      try await compare()
+
+      let claims = try await receiver.claims()
+      #expect(claims.count == server.keys.count)
+      #expect(Set(claims.map(\.subject.key)) == Set(server.keys.map(\.claim.key)))
+      let faulty = try await receiver.documents(Set(DocumentState.allCases).subtracting([.recorded, .discovered]))
+      #expect(faulty.map { "\($0.name): \($0.fault?.reason ?? "")" } == [])
+    }
+  }
+}
