@@ -32,12 +32,28 @@ struct CalendarPeer: PeerSync {
       PeerOption(
         "keys", .choice(["all", "own"]),
         "norway, denmark, v3: whether keys of other countries are included; all by default"),
-    ], trusts: [.ring, .host, .operator], faults: CalendarPeer.faults
+    ], trusts: [.ring, .host, .operator],
+    note: { $0.options["preset"].flatMap(Preset.init)?.note }, faults: CalendarPeer.faults
   ) { settings, _, now in CalendarPeer(settings, now: now) }
 
   enum Preset: String, CaseIterable {
     case englandAndWales = "england-and-wales"
     case canada, norway, denmark
+
+    /// What proves it, and how its servers behaved.
+    var note: String {
+      switch self {
+      case .englandAndWales:
+        "the signature in each file proves it, by a ring, and the option key checks the one in the headers too. The servers wrote"
+          + " all files again every two hours, and emptied days after a fortnight; 403 means that a file is not there"
+      case .canada:
+        "the signature in each file proves it, by a ring; the HMAC only opens the door, for an hour. The servers left keys out of a"
+          + " day once these were a fortnight old, and answered 410 to older days"
+      case .norway, .denmark:
+        "the signature in each file proves it, by a ring; the token goes into http.headers as Authorization_Mobile. The servers"
+          + " answered 204 to a number that is not there yet, and 400 to a day out of the fortnight"
+      }
+    }
 
     /// The options that it takes, besides those of all.
     var options: Set<String> {

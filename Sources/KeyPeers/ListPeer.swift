@@ -29,6 +29,7 @@ struct ListPeer: PeerSync {
         "since", .parameter, "the query parameter for the last item, with its first value, such as previous=0"),
       PeerOption("suffix", .ending, "how the paths of files end; any way by default"),
     ], trusts: [.ring, .host, .operator],
+    note: { settings in Preset.all.first { $0.name == settings.options["preset"] }?.note },
     faults: { settings in
       guard settings.options["preset"] == "own" else { return [] }
       return ["list", "items"].filter { settings.options[$0] == nil }
@@ -41,24 +42,40 @@ struct ListPeer: PeerSync {
     let name: String
     let list: String
     let items: String
+    /// What proves the source, and how its servers behaved.
+    let note: String
     var address: String?
     var since: String?
     var suffix = ".zip"
 
     static let all = [
-      Preset(name: "japan", list: "c19r/440/list.json", items: "[].url"),
+      Preset(
+        name: "japan", list: "c19r/440/list.json", items: "[].url",
+        note: proof
+          + "The server wrote one file for each day of use of new keys, so times in a file are the keys' own day"),
       Preset(
         name: "austria", list: "exposures/at/index.json",
         items: "full_14_batch.batch_file_paths[],full_7_batch.batch_file_paths[],full_batch.batch_file_paths[],"
-          + "daily_batches[].batch_file_paths[]"),
-      Preset(name: "croatia", list: "submission/diagnosis-key-file-urls", items: "urlList[]"),
+          + "daily_batches[].batch_file_paths[]",
+        note: proof
+          + "The server made a new folder at each run, with the keys of a fortnight again, and asked for the headers"
+          + " authorizationkey and x-appid, which go into http.headers"),
       Preset(
-        name: "finland", list: "diagnosis/v1/list", items: "batches[]", address: "diagnosis/v1/batch/{item}",
-        since: "previous=0", suffix: ""),
+        name: "croatia", list: "submission/diagnosis-key-file-urls", items: "urlList[]",
+        note: proof
+          + "With list: submission/diagnosis-key-file-urls?all=true the server named files with keys of other countries"
+      ),
       Preset(
-        name: "finland-v2", list: "diagnosis/v1/list?en-api-version=2", items: "batches[]",
+        name: "finland", list: "diagnosis/v1/list", items: "batches[]", note: proof + finland,
+        address: "diagnosis/v1/batch/{item}", since: "previous=0", suffix: ""),
+      Preset(
+        name: "finland-v2", list: "diagnosis/v1/list?en-api-version=2", items: "batches[]", note: proof + finland,
         address: "diagnosis/v1/batch/{item}", since: "previous=0", suffix: ""),
     ]
+
+    private static let proof = "the signature in each file proves it, by a ring. "
+    private static let finland =
+      "The server listed a batch an hour after its end, answered 404 to one without keys, and stated an onset for each key"
   }
 
   private enum Phase { case asking, collecting([PeerDocument]), ended(PeerStep) }

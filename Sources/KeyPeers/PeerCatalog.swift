@@ -9,6 +9,7 @@ package enum PeerCatalog {
     .index,
     .list,
     .calendar,
+    .covidGreen,
     .coronaWarnApp,
     .dp3t,
     .immuni,
@@ -91,6 +92,8 @@ package struct PeerDescription: Sendable {
   /// Whether its files can be published as they are, in a series of their own.
   package let canMirror: Bool
   let makeMachine: @Sendable (SourceSettings, String?, Instant) -> any PeerSync
+  /// What proves such a source, by its options, and how its servers behaved; shown when it is tried.
+  package let note: @Sendable (SourceSettings) -> String?
   /// What is wrong with options that are right one by one.
   let faults: @Sendable (SourceSettings) -> [String]
 
@@ -101,6 +104,7 @@ package struct PeerDescription: Sendable {
   init(
     _ name: String, summary: String, way: Way = .web, options: [PeerOption] = [], asksForCertificate: Bool = false,
     trusts: [Trust.Kind], caution: String? = nil, beginsByClock: Bool = false, canMirror: Bool = false,
+    note: @escaping @Sendable (SourceSettings) -> String? = { _ in nil },
     faults: @escaping @Sendable (SourceSettings) -> [String] = { _ in [] },
     makeMachine: @escaping @Sendable (SourceSettings, String?, Instant) -> any PeerSync
   ) {
@@ -113,6 +117,7 @@ package struct PeerDescription: Sendable {
     self.caution = caution
     self.beginsByClock = beginsByClock
     self.canMirror = canMirror
+    self.note = note
     self.faults = faults
     self.makeMachine = makeMachine
   }

@@ -25,6 +25,7 @@ package struct SourceProbe: Sendable {
     _ source: SourceSettings, through transport: any Transport, spool: String, now: Instant
   ) async throws -> SourceProbe {
     var probe = SourceProbe(source: source.name)
+    if let note = source.peer.description.note(source) { probe.findings.append(note) }
     defer { removeFolder(spool) }
     do {
       try await probe.converse(source, transport, try SpoolFolder(spool), now)

@@ -118,7 +118,7 @@ struct Exchange {
       return next
     }
     func write(_ request: PeerRequest) {
-      lines.append("> GET \(request.url)")
+      lines.append("> \(request.body == nil ? "GET" : "POST") \(request.url)")
       lines += request.headers.map { "> \($0.name): \($0.value)" }
     }
     while true {

@@ -57,6 +57,7 @@ import Testing
         guard let document = machine.document(named: name) else { continue }
         store.retry(name, world.answer(document.request))
       }
+      machine.askAgain(for: store.quarantined.sorted())
     }
     var steps = 0
     while true {
@@ -175,7 +176,8 @@ private enum Nonsense {
       "<html><body>gone</body></html>", "[]", "{}", "null", "[1,\(number),23]", "[\"2020-12-02\",\"2020-13-01\"]",
       "[\"9999-12-31\"]", "{\"oldest\":\(number),\"newest\":\(other)}", "{\"newest\":\(other)}",
       "{\"keys\":[{},{}],\"done\":\(random.pick(["true", "false", "1"])),\"nextIndex\":\(other)}", "[{},{},{}]",
-      "[{\"url\":\"\(entry(&random))\"}]", "{\"batches\":[\"\(entry(&random))\",\(number),\(other)]}",
+      "[{\"url\":\"\(entry(&random))\"}]", "{\"token\":\"\(number)\"}",
+      "[{\"id\":\(other),\"path\":\"\(entry(&random))\"}]", "{\"batches\":[\"\(entry(&random))\",\(number),\(other)]}",
       "{\"keys\":[],\"done\":false,\"nextIndex\":\(random.pick(["-1", "0", "40", "12000"]))}",
       String(repeating: "[", count: 2000),
       "\(entry(&random))\n\(entry(&random))\r\n\(entry(&random))", "a@1-1.000000000\n",
@@ -196,7 +198,8 @@ struct World: Sendable {
   }
 
   static let all = [
-    index, coronaWarnApp, dp3t("v1"), dp3t("v2"), immuni, efgs, files, list, listSince, englandAndWales, canada,
+    index, coronaWarnApp, dp3t("v1"), dp3t("v2"), immuni, efgs, files, list, listSince, covidGreen, englandAndWales,
+    canada,
     denmark("v1"),
     denmark("v3"),
     sampleApp(wrapped: true), sampleApp(wrapped: false),
@@ -248,6 +251,24 @@ struct World: Sendable {
         return respond(200, #"{"batches":\#(names.filter { Int($0) ?? 0 > previous })}"#)
       }
       return names.contains(last) ? respond(200, document([last])) : respond(404)
+    }
+  }()
+
+  static let covidGreen: World = {
+    let numbers: [Int64] = [41, 44, 47, 48, 52]
+    var settings = source(.covidGreen, ["limit": "6"])
+    settings.secrets["refresh-token"] = Secret("a-refresh-token")
+    return World(settings: settings, items: Set(numbers.map { "exposures/ie/\($0).zip" })) { request in
+      if request.url.hasSuffix("/refresh") { return respond(200, #"{"token":"a.b.c"}"#) }
+      guard request.headers.contains(.init("Authorization", "Bearer a.b.c")) else { return respond(401) }
+      if request.url.contains("/exposures?since=") {
+        let since = request.url.split { "=&".contains($0) }.dropFirst().first.flatMap { Int64($0) } ?? 0
+        let after = numbers.filter { $0 > since || !numbers.contains(since) }.prefix(2)
+        return respond(
+          200, "[\(after.map { #"{"id":\#($0),"path":"exposures/ie/\#($0).zip"}"# }.joined(separator: ","))]")
+      }
+      let name = request.url.replacing("https://keys.example.org/data/", with: "")
+      return numbers.contains { "exposures/ie/\($0).zip" == name } ? respond(200, document([name])) : respond(404)
     }
   }()
 

@@ -7,6 +7,12 @@ import Testing
 @Suite struct PeerCatalogTests {
   private static let now = Instant(secondsSince1970: 1_606_989_600)
 
+  private static var covidGreen: SourceSettings {
+    var settings = source(.covidGreen)
+    settings.secrets["refresh-token"] = Secret("a-refresh-token")
+    return settings
+  }
+
   /// The least that each protocol must be told.
   static func enough(for peer: PeerProtocol) -> SourceSettings {
     switch peer {
@@ -16,6 +22,7 @@ import Testing
     case .coronaWarnApp: source(peer, ["country": "DE"])
     case .dp3t: source(peer, ["version": "v2"])
     case .files: source(peer, location: "/var/spool/keys")
+    case .covidGreen: covidGreen
     default: source(peer)
     }
   }

@@ -484,3 +484,80 @@ struct Norway: CountryServer {
       headers: [.init("Batchcount", "\(count)"), .init("FinalForTheDay", isFinal ? "True" : "False")])
   }
 }
+
+// MARK: - A list behind a token
+
+/// Every two hours a file of what came since. Of all files after the last key of the file that the client names, the server lists
+/// those that begin soonest and hold most, at least six; a number that it does not know, or deleted, is as good as none. Access
+/// tokens live for a quarter of an hour, and a few requests.
+struct Ireland: CountryServer {
+  private struct File {
+    let id: Int64
+    let path: String
+    let first: Int
+    let last: Int
+    let time: Int64
+    let body: [UInt8]
+  }
+
+  private let signer: FileSigner
+  private var files: [File] = []
+  private var keys: [UploadedKey] = []
+  private var id: Int64 = 40
+  private var seen = 0
+  private var token = (number: 0, uses: 0, time: Int64(0))
+
+  init() throws { signer = try FileSigner(keyID: "272", region: "IE") }
+
+  var settings: SourceSettings {
+    var settings = signer.settings(.covidGreen, [:], location: "https://keys.example.org/api")
+    settings.secrets["refresh-token"] = Secret("a-refresh-token")
+    return settings
+  }
+
+  mutating func tick(_ keys: [UploadedKey], now: Int64, _ random: inout SeededRandom) throws {
+    self.keys = keys
+    guard now % 7200 == 0, seen < keys.count else { return }
+    // Some files also hold what the ones before them have.
+    let first = random.once(in: 3) ? max(0, seen - Int.random(in: 0...9, using: &random)) : seen
+    id += .random(in: 1...4, using: &random)
+    files.append(
+      File(
+        id: id, path: "exposures/ie/\(now)123.zip", first: first, last: keys.count - 1, time: now,
+        body: try signer.file(
+          keys[first...].sorted { $0.claim.key < $1.claim.key }, from: keys[first].time, to: keys[keys.count - 1].time))
+    )
+    seen = keys.count
+    files.removeAll { $0.time <= now - fortnight }
+  }
+
+  mutating func answer(_ request: PeerRequest, _ path: String, now: Int64) throws -> MemoryPeer.Answer {
+    let stated = request.headers.first { $0.name == "Authorization" }?.value
+    if path == "api/refresh" {
+      guard request.body != nil, stated == "Bearer {refresh-token}" else { return .status(401) }
+      token = (token.number + 1, 0, now)
+      return .text(#"{"token":"jwt.\#(token.number).sig"}"#)
+    }
+    token.uses += 1
+    guard stated == "Bearer jwt.\(token.number).sig", now - token.time <= 900, token.uses <= 11 else {
+      return .status(401)
+    }
+    guard path.hasPrefix("api/exposures?") else {
+      let file = files.first { path == "api/data/\($0.path)" }
+      return file.map { MemoryPeer.Answer(body: $0.body) } ?? .status(404)
+    }
+    let parts = path.split { "?&=".contains($0) }.map(String.init)
+    let since = Int64(parts[2]) ?? 0
+    var reached = files.first { $0.id == since }?.last ?? -1
+    var listed: [[String: Any]] = []
+    while listed.count < 6 {
+      let after = files.filter { $0.last > reached }
+      guard let soonest = after.map({ max($0.first, reached + 1) }).min(),
+        let best = after.filter({ max($0.first, reached + 1) == soonest }).max(by: { $0.last < $1.last })
+      else { break }
+      listed.append(["id": best.id, "path": best.path])
+      reached = best.last
+    }
+    return .text(try json(listed))
+  }
+}
