@@ -10,6 +10,7 @@ package enum PeerCatalog {
     .list,
     .calendar,
     .covidGreen,
+    .coronaMelder,
     .coronaWarnApp,
     .dp3t,
     .immuni,
@@ -149,6 +150,11 @@ package struct PeerOption: Sendable {
     return true
   }
 
+  package var isCertificate: Bool {
+    guard case .certificate = values else { return false }
+    return true
+  }
+
   init(_ name: String, _ values: Values, isRequired: Bool = false, _ meaning: String) {
     self.name = name
     self.meaning = meaning
@@ -173,6 +179,8 @@ package struct PeerOption: Sendable {
     case ending
     /// A P-256 public key: PEM, or base64 of its SubjectPublicKeyInfo.
     case publicKey
+    /// An X.509 certificate in PEM.
+    case certificate
     /// What nobody may see: 8 to 1,024 characters of visible ASCII. A machine says where it belongs, and never has it:
     /// ``SourceSettings/secrets``.
     case secret
@@ -181,6 +189,7 @@ package struct PeerOption: Sendable {
     func fault(of value: String) -> String? {
       switch self {
       case .publicKey: publicKeyFault(of: value)
+      case .certificate: certificateFault(of: value)
       case .secret: isAllowed(value) ? nil : "what the secret is, is not allowed; allowed \(allowed)"
       default: isAllowed(value) ? nil : "\(peerText(value)), allowed \(allowed)"
       }
@@ -199,6 +208,7 @@ package struct PeerOption: Sendable {
           && value.utf8.allSatisfy { (0x21...0x7E).contains($0) && !"&#?%{}".utf8.contains($0) }
       case .ending: value.utf8.count <= 32 && value.utf8.allSatisfy { (0x21...0x7E).contains($0) }
       case .publicKey: publicKeyFault(of: value) == nil
+      case .certificate: certificateFault(of: value) == nil
       case .secret: (8...1024).contains(value.utf8.count) && value.utf8.allSatisfy { (0x21...0x7E).contains($0) }
       }
     }
@@ -215,7 +225,17 @@ package struct PeerOption: Sendable {
       case .parameter: "the name of a query parameter, or NAME=START such as previous=0, at most 64 characters"
       case .ending: "an ending such as .zip, at most 32 characters"
       case .publicKey: "a P-256 public key in PEM, or base64 of its SubjectPublicKeyInfo"
+      case .certificate: "one X.509 certificate in PEM"
       case .secret: "8 to 1024 characters of visible ASCII"
+      }
+    }
+
+    private func certificateFault(of value: String) -> String? {
+      do throws(FederationFault) {
+        _ = try SealRoot(pem: value)
+        return nil
+      } catch {
+        return error.description
       }
     }
 

@@ -1,7 +1,7 @@
 package import BundleTrust
 package import ExposureKeys
 internal import FoundationEssentials
-internal import KeyFormats
+package import KeyFormats
 package import KeyStorage
 
 /// What a response has to prove beside the signature of the bundle in it.
@@ -12,6 +12,8 @@ package enum ResponseCheck: Hashable, Sendable {
   /// England and Wales: an ECDSA signature of the time of signing, a colon and the body, in the headers
   /// `x-amz-meta-signature` and `x-amz-meta-signature-date`. It names no file, so an old answer passes as well.
   case dated(P256PublicKey)
+  /// CoronaMelder: CMS over `export.bin`, in `content.sig` beside it.
+  case sealed(SealRoot)
 
   private static let dateHeader = "x-amz-meta-signature-date"
   private static let signatureHeader = "x-amz-meta-signature"
@@ -31,9 +33,12 @@ package enum ResponseCheck: Hashable, Sendable {
   ]
 
   /// - Parameter digests: SHA-256 of the body as it was received, behind its ``prefix(in:)``.
+  /// - Parameter body: what was received, for checks that look into it.
   /// - Returns: what is wrong, or `nil`. Codes: `response-unsigned`, `response-malformed`, `response-signature`,
   ///   `response-time`, `response-content`, `response-header`.
-  package func verify(_ head: ResponseHead, _ digests: ExportDigests, now: Instant) -> DocumentFault? {
+  package func verify(
+    _ head: ResponseHead, _ digests: ExportDigests, body: any SeekableSource, now: Instant
+  ) -> DocumentFault? {
     switch self {
     case .token(let key):
       do throws(PeerFault) {
@@ -43,6 +48,13 @@ package enum ResponseCheck: Hashable, Sendable {
         let claims = try Self.claims(of: text, signedBy: key)
         try Self.judge(claims, digest: digests.fileBytes, now: now)
         try Self.compare(claims, with: head)
+        return nil
+      } catch {
+        return error.documentFault
+      }
+    case .sealed(let root):
+      do throws(PeerFault) {
+        _ = try SealedArchive.content("export.bin", of: body, limit: 64 << 20, under: root, at: now)
         return nil
       } catch {
         return error.documentFault

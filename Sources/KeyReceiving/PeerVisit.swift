@@ -298,8 +298,9 @@ struct PeerVisit {
       defer { spool.remove(path) }
       watch(.fetched(source: source.name, document: document.name))
       if let check = document.check {
-        let digests = try SourceDocument.digest(of: try FileSource(path: path), behind: check.prefix(in: head))
-        if let fault = check.verify(head, digests, now: clock()) {
+        let file = try FileSource(path: path)
+        let digests = try SourceDocument.digest(of: file, behind: check.prefix(in: head))
+        if let fault = check.verify(head, digests, body: file, now: clock()) {
           // Who answered is not known, so what it says is not kept: the peer is asked again.
           try await postpone(record, fault)
           return .fault(fault)

@@ -85,8 +85,9 @@ package struct SourceProbe: Sendable {
     defer { spool.remove(path) }
     do {
       if let check = document.check {
-        let digests = try SourceDocument.digest(of: try FileSource(path: path), behind: check.prefix(in: head))
-        if let fault = check.verify(head, digests, now: now) {
+        let file = try FileSource(path: path)
+        let digests = try SourceDocument.digest(of: file, behind: check.prefix(in: head))
+        if let fault = check.verify(head, digests, body: file, now: now) {
           faults.append(fault)
           return
         }

@@ -90,7 +90,10 @@ struct Exchange {
     var options: [String: String] = [:]
     for (name, value) in headers where name == "option" {
       let pair = value.split(separator: "=", maxSplits: 1)
-      options[String(pair[0])] = String(pair[1])
+      let isFile = pair[0] == "ca"
+      options[String(pair[0])] =
+        isFile
+        ? try String(contentsOf: PackageFolder.root.appending(path: String(pair[1])), encoding: .utf8) : String(pair[1])
     }
     var settings = source(peer, location: self["location"] ?? "https://keys.example.org", options)
     for (name, value) in headers where name == "secret" {

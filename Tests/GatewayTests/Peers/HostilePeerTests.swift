@@ -198,7 +198,8 @@ struct World: Sendable {
   }
 
   static let all = [
-    index, coronaWarnApp, dp3t("v1"), dp3t("v2"), immuni, efgs, files, list, listSince, covidGreen, englandAndWales,
+    index, coronaWarnApp, dp3t("v1"), dp3t("v2"), immuni, efgs, files, list, listSince, covidGreen, coronaMelder,
+    englandAndWales,
     canada,
     denmark("v1"),
     denmark("v3"),
@@ -269,6 +270,23 @@ struct World: Sendable {
       }
       let name = request.url.replacing("https://keys.example.org/data/", with: "")
       return numbers.contains { "exposures/ie/\($0).zip" == name } ? respond(200, document([name])) : respond(404)
+    }
+  }()
+
+  /// What the manifest names.
+  private static let coronaMelderSets: Set = [
+    ExportDigests(of: Array("key set 1".utf8)).hexadecimal, "6f1c1f6e-30a4-4d0e-9c05-7b1b3f1a8a11",
+  ]
+
+  static let coronaMelder: World = {
+    let manifest = try? Data(contentsOf: CoronaMelderTests.folder.appending(path: "manifest.zip"))
+    let root = (try? CoronaMelderTests.text("root.pem")) ?? ""
+    return World(settings: source(.coronaMelder, ["ca": root]), items: coronaMelderSets) { request in
+      if request.url.hasSuffix("/manifest") {
+        return PeerResponse(head: ResponseHead(200, ["ETag": #""7""#]), body: Array(manifest ?? Data()))
+      }
+      let name = request.url.split(separator: "/").last.map { String($0) } ?? ""
+      return coronaMelderSets.contains(name) ? respond(200, document([name])) : respond(404)
     }
   }()
 

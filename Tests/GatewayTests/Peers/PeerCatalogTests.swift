@@ -23,6 +23,7 @@ import Testing
     case .dp3t: source(peer, ["version": "v2"])
     case .files: source(peer, location: "/var/spool/keys")
     case .covidGreen: covidGreen
+    case .coronaMelder: source(peer, ["ca": TestCertificate.anchor.pem])
     default: source(peer)
     }
   }
@@ -140,7 +141,9 @@ import Testing
   /// What was put aside can be asked for by its name alone, the same way as the first time.
   @Test(arguments: [
     (PeerProtocol.index, "a/1.zip"), (.index, "https://cdn.example.net/5.zip?v=2"),
-    (.calendar, "daily/2020120300"), (.calendar, "two-hourly/2020120322"), (.list, "c19r/440/17.zip"),
+    (.calendar, "daily/2020120300"),
+    (.coronaMelder, "6f1c1f6e-30a4-4d0e-9c05-7b1b3f1a8a11"), (.calendar, "two-hourly/2020120322"),
+    (.list, "c19r/440/17.zip"),
     (.list, "https://cdn.example.net/5.zip"), (.coronaWarnApp, "DE/2020-12-01"),
     (.coronaWarnApp, "DE/2020-12-01/13"), (.dp3t, "all@1606982400000"), (.immuni, "17"),
     (.efgs, "2020-12-01/20201201-3"),

@@ -42,7 +42,8 @@ import Testing
     var head = ResponseHead(status: 200)
     if let token { head.headers.append(PeerRequest.Header("SIGNATURE", token)) }
     if let until { head.headers.append(PeerRequest.Header("X-PUBLISHED-UNTIL", until)) }
-    return ResponseCheck.token(signer.publicKey).verify(head, ExportDigests(of: body), now: now)?.code.rawValue
+    return ResponseCheck.token(signer.publicKey).verify(
+      head, ExportDigests(of: body), body: MemorySource(body), now: now)?.code.rawValue
   }
 
   @Test func acceptsWhatDP3TSigns() throws {

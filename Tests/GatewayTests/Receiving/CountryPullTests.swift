@@ -23,7 +23,7 @@ import Testing
     Play(name: "Finland, version 2") { try Finland(isVersion2: true) }, Play(name: "Croatia") { try Croatia() },
     Play(name: "England and Wales") { try EnglandAndWales() }, Play(name: "Canada") { try Canada(isToday: false) },
     Play(name: "Canada with today") { try Canada(isToday: true) }, Play(name: "Denmark") { try Denmark() },
-    Play(name: "Ireland") { try Ireland() },
+    Play(name: "Ireland") { try Ireland() }, Play(name: "Netherlands") { try Netherlands() },
     Play(name: "Norway, version 1") { try Norway() },
   ]
 

@@ -561,3 +561,65 @@ struct Ireland: CountryServer {
     return .text(try json(listed))
   }
 }
+
+// MARK: - A sealed manifest
+
+/// Every four hours a key set of what came since, known by an id, and a manifest of those of a fortnight. Archives carry CMS
+/// beside their content. The window of a key set is the day before, whatever its keys.
+struct Netherlands: CountryServer {
+  private let signer: FileSigner
+  private let seal: BatchSigningIdentity
+  private var sets: [(id: String, time: Int64, body: [UInt8])] = []
+  private var manifest: [UInt8] = []
+  private var version: Int64 = 0
+  private var seen = 0
+
+  init() throws {
+    signer = try FileSigner(keyID: "204", region: "NL")
+    seal = try BatchSigningIdentity(
+      certificate: FederationCertificate(pem: try CoronaMelderTests.text("signer.pem")),
+      key: Secret(try CoronaMelderTests.text("signer.key")))
+  }
+
+  var settings: SourceSettings {
+    let root = (try? CoronaMelderTests.text("root.pem")) ?? ""
+    return signer.settings(.coronaMelder, ["ca": root], location: "https://keys.example.org")
+  }
+
+  /// The first entry is what is sealed.
+  private func archive(_ entries: [(StaticString, [UInt8])], now: Int64) throws -> [UInt8] {
+    let sink = MemorySink()
+    let writer = ZipWriter(sink, date: Instant(secondsSince1970: now))
+    let signature = try seal.sign(entries[0].1, at: Instant(secondsSince1970: now))
+    for (name, bytes) in entries + [("content.sig", signature)] {
+      try writer.addEntry(name) { try $0.write(bytes) }
+    }
+    try writer.finish()
+    return sink.bytes
+  }
+
+  mutating func tick(_ keys: [UploadedKey], now: Int64, _ random: inout SeededRandom) throws {
+    guard now % 14_400 == 0 || version == 0 else { return }
+    if seen < keys.count {
+      let file = try signer.file(keys[seen...].shuffled(using: &random), from: now - 86_400, to: now)
+      let export = try entry("export.bin", of: file) ?? []
+      let signatures = try entry("export.sig", of: file) ?? []
+      let body = try archive([("export.bin", export), ("export.sig", signatures)], now: now)
+      sets.append((ExportDigests(of: export).hexadecimal, now, body))
+      seen = keys.count
+    }
+    sets.removeAll { $0.time <= now - fortnight }
+    let content = try json(["exposureKeySets": sets.map(\.id), "appConfig": "01"])
+    manifest = try archive([("content.bin", Array(content.utf8))], now: now)
+    version = now
+  }
+
+  mutating func answer(_ request: PeerRequest, _ path: String, now: Int64) throws -> MemoryPeer.Answer {
+    if path == "v4/manifest" {
+      return MemoryPeer.Answer(
+        body: manifest, headers: [.init("Cache-Control", "public, s-maxage=30"), .init("ETag", "\"\(version)\"")])
+    }
+    guard let set = sets.first(where: { path == "v4/exposurekeyset/\($0.id)" }) else { return .status(404) }
+    return MemoryPeer.Answer(body: set.body, headers: [.init("ETag", "\"\(set.id)\"")])
+  }
+}
