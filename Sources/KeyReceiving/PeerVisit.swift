@@ -339,6 +339,8 @@ struct PeerVisit {
       digest = try verified.contentDigest()
       if mayChange, digest != facts.digest, facts.received > 0, let extent = try verified.extent() {
         if extent.count == 0 {
+          // It says nothing, so what is not complete stays so, and is asked for again.
+          guard document.completeFrom == nil else { return .recorded(head) }
           try await touch(record, facts, head, cursor)
           return .recorded(head)
         }

@@ -96,4 +96,37 @@ import Testing
   func refusesWhatIsNoToken(text: String) {
     #expect(Self.verdict(text) == "response-malformed")
   }
+
+  // MARK: England and Wales
+
+  private static let date = "Fri, 27 Nov 2020 14:40:14 UTC"
+
+  private static func dated(
+    _ signer: SigningIdentity, header: String? = nil, date: String? = date, signed: String = date,
+    body: [UInt8] = body
+  ) throws -> String? {
+    let signature = try sign(ExportDigests(of: Array("\(signed):".utf8) + Self.body), with: [signer])[0].signature
+    var head = ResponseHead(status: 200)
+    let text = header ?? "keyId=\"b2\",signature=\"\(Base64.encode(signature))\""
+    if !text.isEmpty { head.headers.append(.init("X-Amz-Meta-Signature", text)) }
+    if let date { head.headers.append(.init("x-amz-meta-signature-date", date)) }
+    let check = ResponseCheck.dated(signer.verificationKey.publicKey)
+    let digests = ExportDigests(of: check.prefix(in: head) + body)
+    return check.verify(head, digests, body: MemorySource(body), now: now)?.code.rawValue
+  }
+
+  @Test func dateAndBodyAreSigned() throws {
+    let signer = try SigningIdentity(key: .generate(), keyID: "b2", keyVersion: "v1")
+    #expect(try Self.dated(signer) == nil)
+    #expect(try Self.dated(signer, signed: "Fri, 27 Nov 2020 14:40:15 UTC") == "response-signature")
+    #expect(try Self.dated(signer, body: [1]) == "response-signature")
+    #expect(try Self.dated(signer, date: nil) == "response-unsigned")
+    #expect(try Self.dated(signer, header: "") == "response-unsigned")
+    for header in [
+      "x", "signature=", "signature=\"", "keyId=\"a\",signature=\"?\"", String(repeating: "s", count: 2000),
+    ] {
+      #expect(try Self.dated(signer, header: header) == "response-malformed", "\(header.prefix(40))")
+    }
+    #expect(try Self.dated(signer, header: "keyId=\"a\",signature=\"AAAA\"") == "response-signature")
+  }
 }

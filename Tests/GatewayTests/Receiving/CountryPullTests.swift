@@ -90,4 +90,51 @@ import Testing
       #expect(faulty.map { "\($0.name): \($0.fault?.reason ?? "")" } == [])
     }
   }
+
+  /// A server writes the file of a day again: emptied, with fewer keys, with others, and whole.
+  @Test func whatIsRecordedIsNotReplacedByLess() async throws {
+    try await withFolder { folder in
+      let peer = MemoryPeer()
+      let signer = try FileSigner(keyID: "234", region: "")
+      let settings = signer.settings(
+        .calendar, ["preset": "england-and-wales", "hours": "false"], location: "https://keys.example.org")
+      let receiver = Receiver(folder: folder)
+      let day = usualNoon.day.daysSince1970
+      func keys(_ numbers: ClosedRange<UInt64>) -> [UploadedKey] {
+        numbers.map { number in
+          var claim = ClaimedKey(key: TemporaryExposureKey(high: number &* 0x9e37_79b9_7f4a_7c15, low: ~number))
+          claim.rollingStart = Int32(Day(daysSince1970: day - 3).firstInterval.rawValue)
+          claim.rollingPeriod = 144
+          return UploadedKey(claim: claim, time: 0)
+        }
+      }
+      func pull(_ numbers: ClosedRange<UInt64>?) async throws -> [String: Int] {
+        let body = try signer.file(numbers.map(keys) ?? [], from: day * 86_400 - 86_400, to: day * 86_400)
+        peer["/distribution/daily/2020120100.zip"] = MemoryPeer.Answer(body: body)
+        let receipt = try await receiver.pull(settings, peer)
+        #expect(receipt.outcome == .done)
+        #expect(receipt.refusals.isEmpty)
+        receiver.advance(seconds: 10_800)
+        let documents = try await receiver.documents([.recorded])
+        return Dictionary(uniqueKeysWithValues: documents.map { ($0.name, $0.facts?.received ?? 0) })
+      }
+      let name = "daily/2020120100"
+      #expect(try await pull(nil) == [name: 0])
+      #expect(try await pull(1...9) == [name: 9])
+      #expect(try await pull(nil) == [name: 9])
+      // At 21:00 the file counts as complete, but not what is recorded of it.
+      #expect(try await pull(nil) == [name: 9])
+      let beside = try await pull(8...11)
+      #expect(beside[name] == 9)
+      #expect(beside.values.sorted() == [4, 9])
+      #expect(try await receiver.claims().count == 11)
+      // The kept bytes are those of the whole file.
+      let findings = try await KeptDocumentCheck(of: [settings], ownOrigins: [], retention: Retention()).run(
+        in: receiver.ledger)
+      #expect(findings.faults == [])
+      peer.forget()
+      #expect(try await pull(1...12) == beside)
+      #expect(!peer.asked.contains("/distribution/daily/2020120100.zip"))
+    }
+  }
 }
