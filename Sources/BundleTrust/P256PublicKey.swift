@@ -96,6 +96,12 @@ public struct P256PublicKey: Hashable, Sendable {
   /// SHA-256 of ``spki`` in lower-case hexadecimal: the key's name where ids repeat.
   public var fingerprint: String { Hexadecimal.encode(SHA256.hash(data: key.derRepresentation)) }
 
+  /// Whether an ECDSA signature in DER was made over these bytes with the private half.
+  package func verifies(_ signature: [UInt8], over digests: ExportDigests) -> Bool {
+    guard let signature = try? P256.Signing.ECDSASignature(derRepresentation: signature) else { return false }
+    return key.isValidSignature(signature, for: digests.file)
+  }
+
   public static func == (left: Self, right: Self) -> Bool { left.x963 == right.x963 }
 
   public func hash(into hasher: inout Hasher) { hasher.combine(x963) }

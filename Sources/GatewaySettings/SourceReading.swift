@@ -44,6 +44,12 @@ extension GatewayReader {
             return
           }
           options[name] = key
+        } else if peer?.description.options.contains(where: { $0.name == name && $0.isCertificate }) == true {
+          guard let bytes = contents(setting, limit: Allowed.publicKeyBytes) else {
+            unread.insert(name)
+            return
+          }
+          options[name] = String(decoding: bytes, as: UTF8.self)
         } else if peer?.description.isSecret(name) != true {
           options[name] = self.line(setting)
         } else if let secret = self.secret(setting) {

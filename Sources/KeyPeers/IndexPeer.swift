@@ -20,73 +20,58 @@ struct IndexPeer: PeerSync {
       PeerOption("base", .address, "the address in front of every listed path; the location where it is not given"),
       PeerOption("suffix", .ending, "how listed paths end, .zip where it is not given; empty is any way"),
     ], trusts: [.ring, .host, .operator], canMirror: true
-  ) { settings, cursor, _ in IndexPeer(settings, cursor: cursor) }
+  ) { settings, cursor, now in IndexPeer(settings, cursor: cursor, now: now) }
 
   private enum Phase { case asking, collecting([PeerDocument]), ended(PeerStep) }
 
-  /// What was listed last, to notice when a list shrinks.
-  private struct Cursor: Codable { var entries: Int }
-
   static let entryLimit = 50_000
-  static let pathLimit = 2048
 
   private let index: String
-  private let base: String
-  private let suffix: String
-  private let before: Cursor?
+  private let files: ListedFiles
+  private var memory: ListMemory
   private var phase = Phase.asking
-  private var entries = 0
   private(set) var notices: [DocumentFault] = []
 
-  init(_ settings: SourceSettings, cursor: String?) {
+  init(_ settings: SourceSettings, cursor: String?, now: Instant) {
     let index = settings.options["index"] ?? "index.txt"
     self.index = PeerAddress.isAbsolute(index) ? index : PeerAddress.join(settings.location, index)
     let base = settings.options["base"] ?? settings.location
-    self.base = PeerAddress.isAbsolute(base) ? base : PeerAddress.join(settings.location, base)
-    suffix = settings.options["suffix"] ?? ".zip"
-    before = cursor.flatMap { PeerJSON.value(Cursor.self, in: $0.utf8) }
+    files = ListedFiles(
+      base: PeerAddress.isAbsolute(base) ? base : PeerAddress.join(settings.location, base),
+      suffix: settings.options["suffix"] ?? ".zip")
+    memory = ListMemory(
+      cursor: cursor, settings: [self.index, files.base, files.suffix], isMirrored: settings.isMirrored, now: now)
   }
 
   mutating func next() -> PeerStep {
     switch phase {
-    case .asking: return .ask(PeerRequest(url: index))
+    case .asking: return .ask(PeerRequest(url: index, headers: memory.validators))
     case .collecting(let documents):
-      phase = .ended(.done(cursor: PeerJSON.text(Cursor(entries: entries))))
+      phase = .ended(.done(cursor: nil))
       return .collect(documents)
+    case .ended(.done): return .done(cursor: memory.cursor)
     case .ended(let step): return step
     }
   }
 
   mutating func take(_ answer: PeerAnswer) {
     do throws(PeerFault) {
-      let documents = try listed(in: try answer.response(of: "index").body)
-      entries = documents.count
-      noticeShrinking()
-      let end = PeerStep.done(cursor: PeerJSON.text(Cursor(entries: entries)))
-      phase = documents.isEmpty ? .ended(end) : .collecting(documents)
+      let response = try answer.response(of: "index", statuses: memory.statuses)
+      guard response.head.status == 200 else { return phase = .ended(.done(cursor: nil)) }
+      let documents = try listed(in: response.body)
+      if let notice = memory.read(response.head, entries: documents.count, of: "index") { notices.append(notice) }
+      phase = documents.isEmpty ? .ended(.done(cursor: nil)) : .collecting(documents)
     } catch {
       phase = .ended(.fail(error.documentFault))
     }
   }
 
-  mutating func take(_ outcome: CollectionOutcome, of document: PeerDocument) {}
+  mutating func take(_ outcome: CollectionOutcome, of document: PeerDocument) { memory.take(outcome) }
 
   func cursor(after document: PeerDocument, head: ResponseHead) -> String? { nil }
 
   func document(named name: String) -> PeerDocument? {
-    name.isEmpty ? nil : PeerDocument(name: name, request: PeerRequest(url: address(of: name)))
-  }
-
-  private func address(of name: String) -> String {
-    PeerAddress.isAbsolute(name) ? name : PeerAddress.join(base, name)
-  }
-
-  private mutating func noticeShrinking() {
-    guard let before, entries * 2 < before.entries else { return }
-    notices.append(
-      DocumentFault(
-        code: .indexShrank,
-        reason: "the index lists \(entries) files, \(before.entries) before; what is recorded stays"))
+    name.isEmpty ? nil : PeerDocument(name: name, request: PeerRequest(url: files.address(of: name)))
   }
 
   /// The documents that an index names, in its order, each once.
@@ -108,7 +93,7 @@ struct IndexPeer: PeerSync {
     var documents: [PeerDocument] = []
     var passedOver = 0
     for line in lines {
-      guard let name = name(of: line) else {
+      guard let name = files.name(of: line) else {
         passedOver += 1
         continue
       }
@@ -118,34 +103,15 @@ struct IndexPeer: PeerSync {
     guard passedOver * 2 <= lines.count else {
       throw PeerFault(
         .notAnIndex,
-        "index: \(passedOver) of \(lines.count) entries are no paths that end in \(suffix), expected one file a line")
+        "index: \(passedOver) of \(lines.count) entries are no paths that end in \(files.suffix), expected one file a line"
+      )
     }
     if passedOver > 0 {
       notices.append(
         DocumentFault(
           code: .entriesPassedOver,
-          reason: "\(passedOver) of \(lines.count) entries of the index are no paths that end in \(suffix)"))
+          reason: "\(passedOver) of \(lines.count) entries of the index are no paths that end in \(files.suffix)"))
     }
     return documents
-  }
-
-  /// The path below the base, or the whole address where it lies elsewhere; `nil` for what names no file.
-  private func name(of line: ArraySlice<UInt8>) -> String? {
-    guard line.count <= Self.pathLimit, line.allSatisfy({ (0x21...0x7E).contains($0) }) else { return nil }
-    var entry = Substring(decoding: line.prefix { $0 != UInt8(ascii: "#") }, as: UTF8.self)
-    let front = PeerAddress.join(base, "")
-    if entry.hasPrefix("//") { entry = "\(front.prefix { $0 != "/" })\(entry)" }
-    if entry.hasPrefix(front) { entry = entry.dropFirst(front.count) }
-    let isAbsolute = PeerAddress.isAbsolute(entry)
-    let path = (isAbsolute ? entry.drop { $0 != "/" }.dropFirst(2) : entry).drop { $0 == "/" }
-    let file = path.prefix { $0 != "?" }
-    guard !file.isEmpty, file.utf8.last != UInt8(ascii: "/"), file.lowercased().hasSuffix(suffix.lowercased()),
-      isAbsolute || !file.prefix(while: { $0 != "/" }).contains(":")
-    else { return nil }
-    let leavesTheBase = file.split(separator: "/").contains { segment in
-      [".", ".."].contains(segment.lowercased().replacing("%2e", with: "."))
-    }
-    guard !leavesTheBase else { return nil }
-    return String(isAbsolute ? entry : path)
   }
 }

@@ -6,6 +6,10 @@ package enum PeerCatalog {
   /// In the order in which help lists them.
   package static let peers: [PeerProtocol] = [
     .index,
+    .list,
+    .calendar,
+    .covidGreen,
+    .coronaMelder,
     .coronaWarnApp,
     .dp3t,
     .immuni,
@@ -40,7 +44,7 @@ package enum PeerCatalog {
     where option.isRequired && settings.options[option.name] == nil && settings.secrets[option.name] == nil {
       faults.append("options.\(option.name): missing; protocol \(settings.peer.rawValue) needs it: \(option.meaning)")
     }
-    return faults
+    return faults + description.faults(settings)
   }
 
   /// The conversation with a source.
@@ -88,6 +92,10 @@ package struct PeerDescription: Sendable {
   /// Whether its files can be published as they are, in a series of their own.
   package let canMirror: Bool
   let makeMachine: @Sendable (SourceSettings, String?, Instant) -> any PeerSync
+  /// What proves such a source, by its options, and how its servers behaved; shown when it is tried.
+  package let note: @Sendable (SourceSettings) -> String?
+  /// What is wrong with options that are right one by one.
+  let faults: @Sendable (SourceSettings) -> [String]
 
   /// Whether such a peer is a federation gateway, which passes on what each origin has signed.
   package var isGateway: Bool { trusts.contains(.origins) }
@@ -96,6 +104,8 @@ package struct PeerDescription: Sendable {
   init(
     _ name: String, summary: String, way: Way = .web, options: [PeerOption] = [], asksForCertificate: Bool = false,
     trusts: [Trust.Kind], caution: String? = nil, beginsByClock: Bool = false, canMirror: Bool = false,
+    note: @escaping @Sendable (SourceSettings) -> String? = { _ in nil },
+    faults: @escaping @Sendable (SourceSettings) -> [String] = { _ in [] },
     makeMachine: @escaping @Sendable (SourceSettings, String?, Instant) -> any PeerSync
   ) {
     self.name = name
@@ -107,6 +117,8 @@ package struct PeerDescription: Sendable {
     self.caution = caution
     self.beginsByClock = beginsByClock
     self.canMirror = canMirror
+    self.note = note
+    self.faults = faults
     self.makeMachine = makeMachine
   }
 
@@ -137,6 +149,11 @@ package struct PeerOption: Sendable {
     return true
   }
 
+  package var isCertificate: Bool {
+    guard case .certificate = values else { return false }
+    return true
+  }
+
   init(_ name: String, _ values: Values, isRequired: Bool = false, _ meaning: String) {
     self.name = name
     self.meaning = meaning
@@ -153,10 +170,16 @@ package struct PeerOption: Sendable {
     case country
     /// Visible ASCII, at most 2,048 characters.
     case address
+    /// Where the items of a JSON document are: `batches[]`, `[].url`, several with commas between them.
+    case selectors
+    /// A query parameter, or `NAME=START`.
+    case parameter
     /// The end of a file's name; empty is any.
     case ending
     /// A P-256 public key: PEM, or base64 of its SubjectPublicKeyInfo.
     case publicKey
+    /// An X.509 certificate in PEM.
+    case certificate
     /// What nobody may see: 8 to 1,024 characters of visible ASCII. A machine says where it belongs, and never has it:
     /// ``SourceSettings/secrets``.
     case secret
@@ -165,6 +188,7 @@ package struct PeerOption: Sendable {
     func fault(of value: String) -> String? {
       switch self {
       case .publicKey: publicKeyFault(of: value)
+      case .certificate: certificateFault(of: value)
       case .secret: isAllowed(value) ? nil : "what the secret is, is not allowed; allowed \(allowed)"
       default: isAllowed(value) ? nil : "\(peerText(value)), allowed \(allowed)"
       }
@@ -177,8 +201,13 @@ package struct PeerOption: Sendable {
       case .choice(let choices): choices.contains(value)
       case .country: (2...3).contains(value.utf8.count) && value.utf8.allSatisfy { (0x41...0x5A).contains($0) }
       case .address: (1...2048).contains(value.utf8.count) && value.utf8.allSatisfy { (0x21...0x7E).contains($0) }
+      case .selectors: value.utf8.count <= 1024 && ItemSelector.all(in: value) != nil
+      case .parameter:
+        (1...64).contains(value.utf8.count) && value.first != "="
+          && value.utf8.allSatisfy { (0x21...0x7E).contains($0) && !"&#?%{}".utf8.contains($0) }
       case .ending: value.utf8.count <= 32 && value.utf8.allSatisfy { (0x21...0x7E).contains($0) }
       case .publicKey: publicKeyFault(of: value) == nil
+      case .certificate: certificateFault(of: value) == nil
       case .secret: (8...1024).contains(value.utf8.count) && value.utf8.allSatisfy { (0x21...0x7E).contains($0) }
       }
     }
@@ -191,9 +220,21 @@ package struct PeerOption: Sendable {
       case .choice(let choices): choices.joined(separator: ", ")
       case .country: "two or three capital letters, such as DE"
       case .address: "an address or a path in visible ASCII, at most 2048 characters"
+      case .selectors: "places of items in JSON, such as batches[] or [].url, with commas between them"
+      case .parameter: "the name of a query parameter, or NAME=START such as previous=0, at most 64 characters"
       case .ending: "an ending such as .zip, at most 32 characters"
       case .publicKey: "a P-256 public key in PEM, or base64 of its SubjectPublicKeyInfo"
+      case .certificate: "one X.509 certificate in PEM"
       case .secret: "8 to 1024 characters of visible ASCII"
+      }
+    }
+
+    private func certificateFault(of value: String) -> String? {
+      do throws(FederationFault) {
+        _ = try SealRoot(pem: value)
+        return nil
+      } catch {
+        return error.description
       }
     }
 

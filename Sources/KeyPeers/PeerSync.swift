@@ -61,12 +61,38 @@ package struct PeerRequest: Hashable, Sendable {
   /// What is handed over, and then the method is POST. Such a request is asked once: it is not repeated and follows no
   /// redirect, since nobody knows what the peer has taken of one that failed.
   package var body: [UInt8]?
+  /// What stands for `{seal}` in the address.
+  package var seal: Seal?
 
-  package init(url: String, headers: [Header] = [], byteLimit: Int = 4 << 20, body: [UInt8]? = nil) {
+  /// HMAC-SHA256 (RFC 2104) of a message, in lower-case hexadecimal. The transport computes it, since it has the secret.
+  package struct Seal: Hashable, Sendable {
+    /// The name of the option with the secret, whose text is the key in hexadecimal.
+    package var secret: String
+    package var message: String
+
+    package static let mask = "{seal}"
+
+    package init(secret: String, message: String) {
+      self.secret = secret
+      self.message = message
+    }
+
+    /// `nil` for a secret that is not hexadecimal.
+    package func text(under secret: Secret) -> String? {
+      Hexadecimal.decode(secret.disclosed.utf8).map { key in
+        Hexadecimal.encode(KeyedHash(secret: key).bytes(for: Array(message.utf8)))
+      }
+    }
+  }
+
+  package init(
+    url: String, headers: [Header] = [], byteLimit: Int = 4 << 20, body: [UInt8]? = nil, seal: Seal? = nil
+  ) {
     self.url = url
     self.headers = headers
     self.byteLimit = byteLimit
     self.body = body
+    self.seal = seal
   }
 
   package struct Header: Hashable, Sendable {
@@ -91,6 +117,10 @@ package struct PeerDocument: Hashable, Sendable {
   /// The document may grow under its name (today's file): it is fetched again, also when it is recorded already, and
   /// changes are no fault.
   package var mayChange: Bool
+  /// When its content is complete, for a document that the peer writes again and again under its name: with more keys until then,
+  /// and later in another order, with fewer keys or with none. It is fetched again, a few hours apart, until it was recorded
+  /// with keys after this time, and then never. Changes are no fault, and what is recorded is not replaced by less.
+  package var completeFrom: Instant?
   /// What the head of the response must prove before the body is read.
   package var check: ResponseCheck?
   /// What the machine has been answered already: then nothing is fetched, and this is the document.
@@ -98,12 +128,13 @@ package struct PeerDocument: Hashable, Sendable {
 
   package init(
     name: String, request: PeerRequest, otherStatuses: Set<Int> = [], mayChange: Bool = false,
-    check: ResponseCheck? = nil, response: PeerResponse? = nil
+    completeFrom: Instant? = nil, check: ResponseCheck? = nil, response: PeerResponse? = nil
   ) {
     self.name = name
     self.request = request
     self.otherStatuses = otherStatuses
     self.mayChange = mayChange
+    self.completeFrom = completeFrom
     self.check = check
     self.response = response
   }

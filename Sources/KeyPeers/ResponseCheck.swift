@@ -1,13 +1,28 @@
 package import BundleTrust
 package import ExposureKeys
 internal import FoundationEssentials
-internal import KeyFormats
+package import KeyFormats
 
 /// What a response has to prove beside the signature of the bundle in it.
 package enum ResponseCheck: Hashable, Sendable {
   /// DP-3T's response token: a JSON Web Token (RFC 7519, ES256) in the header `Signature`, whose claims name the hash
   /// of the body and repeat the headers that an app relies on.
   case token(P256PublicKey)
+  /// England and Wales: an ECDSA signature of the time of signing, a colon and the body, in the headers
+  /// `x-amz-meta-signature` and `x-amz-meta-signature-date`. It names no file, so an old answer passes as well.
+  case dated(P256PublicKey)
+  /// CoronaMelder: CMS over `export.bin`, in `content.sig` beside it.
+  case sealed(SealRoot)
+
+  private static let dateHeader = "x-amz-meta-signature-date"
+  private static let signatureHeader = "x-amz-meta-signature"
+  private static let headerLimit = 1024
+
+  /// What is hashed in front of the body.
+  package func prefix(in head: ResponseHead) -> [UInt8] {
+    guard case .dated = self, let date = head[Self.dateHeader], date.utf8.count <= Self.headerLimit else { return [] }
+    return Array("\(date):".utf8)
+  }
 
   /// Clocks of the peer and of the gateway may differ by this much, in seconds, as the apps allow.
   static let leeway: Int64 = 10
@@ -16,10 +31,13 @@ package enum ResponseCheck: Hashable, Sendable {
     ("x-published-until", "published-until"), ("x-key-bundle-tag", "key-bundle-tag"),
   ]
 
-  /// - Parameter digest: SHA-256 of the body as it was received, 32 bytes.
+  /// - Parameter digests: SHA-256 of the body as it was received, behind its ``prefix(in:)``.
+  /// - Parameter body: what was received, for checks that look into it.
   /// - Returns: what is wrong, or `nil`. Codes: `response-unsigned`, `response-malformed`, `response-signature`,
   ///   `response-time`, `response-content`, `response-header`.
-  package func verify(_ head: ResponseHead, sha256OfBody digest: [UInt8], now: Instant) -> DocumentFault? {
+  package func verify(
+    _ head: ResponseHead, _ digests: ExportDigests, body: any SeekableSource, now: Instant
+  ) -> DocumentFault? {
     switch self {
     case .token(let key):
       do throws(PeerFault) {
@@ -27,12 +45,48 @@ package enum ResponseCheck: Hashable, Sendable {
           throw PeerFault(.responseUnsigned, "the response has no header Signature, and a key for it is configured")
         }
         let claims = try Self.claims(of: text, signedBy: key)
-        try Self.judge(claims, digest: digest, now: now)
+        try Self.judge(claims, digest: digests.fileBytes, now: now)
         try Self.compare(claims, with: head)
         return nil
       } catch {
         return error.documentFault
       }
+    case .sealed(let root):
+      do throws(PeerFault) {
+        _ = try SealedArchive.content("export.bin", of: body, limit: 64 << 20, under: root, at: now)
+        return nil
+      } catch {
+        return error.documentFault
+      }
+    case .dated(let key):
+      do throws(PeerFault) {
+        try Self.verifyDated(head, digests, signedBy: key)
+        return nil
+      } catch {
+        return error.documentFault
+      }
+    }
+  }
+
+  /// The header is `keyId="…",signature="BASE64"`.
+  private static func verifyDated(
+    _ head: ResponseHead, _ digests: ExportDigests, signedBy key: P256PublicKey
+  ) throws(PeerFault) {
+    guard let text = head[signatureHeader], let date = head[dateHeader] else {
+      throw PeerFault(
+        .responseUnsigned,
+        "the response has no headers \(signatureHeader) and \(dateHeader), and a key for them is configured")
+    }
+    let parts = text.split(separator: "signature=\"", maxSplits: 1, omittingEmptySubsequences: false)
+    guard text.utf8.count <= headerLimit, date.utf8.count <= headerLimit, parts.count == 2,
+      let end = parts[1].firstIndex(of: "\""), let signature = Base64.decode(parts[1][..<end].utf8)
+    else {
+      throw PeerFault(
+        .responseMalformed,
+        "the header \(signatureHeader) is \(peerText(text)); expected keyId=\"…\",signature=\"BASE64\"")
+    }
+    guard key.verifies(signature, over: digests) else {
+      throw PeerFault(.responseSignature, "the response is not signed by the configured key")
     }
   }
 

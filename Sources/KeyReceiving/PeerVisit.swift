@@ -59,6 +59,8 @@ struct PeerVisit {
   static let maximumConversations = 64
   /// That many documents a pull.
   static let rechecksPerPull = 64
+  /// A document that is not complete is asked for again after this many seconds.
+  static let incompleteSeconds: Int64 = 10_800
 
   // MARK: Recovery
 
@@ -245,6 +247,11 @@ struct PeerVisit {
         rechecks += 1
         return .fetch(record)
       }
+      if let complete = document.completeFrom {
+        let isComplete = record.changed >= complete && record.facts.map { $0.received > 0 } ?? false
+        let isDue = now.secondsSince1970 - record.changed.secondsSince1970 >= Self.incompleteSeconds
+        return isComplete || !isDue ? .skip(.recorded(nil)) : .fetch(record)
+      }
       let hasValidator = record.facts?.entityTag != nil || record.facts?.lastModified != nil
       guard hasValidator, now.secondsSince1970 - record.changed.secondsSince1970 >= Self.recheckSeconds,
         rechecks < Self.rechecksPerPull
@@ -291,8 +298,9 @@ struct PeerVisit {
       defer { spool.remove(path) }
       watch(.fetched(source: source.name, document: document.name))
       if let check = document.check {
-        let digest = try SourceDocument.digest(of: try FileSource(path: path)).fileBytes
-        if let fault = check.verify(head, sha256OfBody: digest, now: clock()) {
+        let file = try FileSource(path: path)
+        let digests = try SourceDocument.digest(of: file, behind: check.prefix(in: head))
+        if let fault = check.verify(head, digests, body: file, now: clock()) {
           // Who answered is not known, so what it says is not kept: the peer is asked again.
           try await postpone(record, fault)
           return .fault(fault)
@@ -323,10 +331,21 @@ struct PeerVisit {
     _ record: DocumentRecord, _ facts: DocumentFacts, _ document: PeerDocument, at path: String, head: ResponseHead,
     cursor: String?
   ) async throws -> CollectionOutcome {
+    let mayChange = document.mayChange || document.completeFrom != nil
     let (digest, verified): (String, VerifiedArrival)
+    var isLess = false
     do {
       verified = try self.verified(record, at: path, from: head.provenHost, clock())
       digest = try verified.contentDigest()
+      if mayChange, digest != facts.digest, facts.received > 0, let extent = try verified.extent() {
+        if extent.count == 0 {
+          // It says nothing, so what is not complete stays so, and is asked for again.
+          guard document.completeFrom == nil else { return .recorded(head) }
+          try await touch(record, facts, head, cursor)
+          return .recorded(head)
+        }
+        isLess = extent.count < facts.received
+      }
     } catch {
       guard let fault = DocumentFault(refusing: error) else { throw error }
       return try await noteChange(of: record, fault, at: path, digest: fault.code.rawValue)
@@ -335,7 +354,8 @@ struct PeerVisit {
       try await touch(record, facts, head, cursor)
       return .recorded(head)
     }
-    if document.mayChange || digest == facts.digest {
+    if isLess { return try await admitLess(record, facts, at: path, digest: digest, head: head, cursor: cursor) }
+    if mayChange || digest == facts.digest {
       return try await admit(record, at: path, from: head.provenHost, head: head, cursor: cursor)
     }
     let fault = DocumentFault(
@@ -344,6 +364,21 @@ struct PeerVisit {
         "\(record.name): its content had SHA-256 \(facts.digest.prefix(16))…, and has \(digest.prefix(16))… now"
     )
     return try await noteChange(of: record, fault, at: path, digest: String(digest.prefix(16)), verified)
+  }
+
+  /// What is recorded is not replaced by less. What came is recorded beside it, under a name of its own: it may say something else.
+  private mutating func admitLess(
+    _ record: DocumentRecord, _ facts: DocumentFacts, at path: String, digest: String, head: ResponseHead,
+    cursor: String?
+  ) async throws -> CollectionOutcome {
+    let name = "\(record.name)#\(digest.prefix(16))"
+    let others = try await ledger.discovered([name], of: source.name, at: clock())
+    if let other = others.first, [.discovered, .fetching].contains(other.state) {
+      try await ledger.fetching([other.id], at: clock())
+      _ = try await admit(other, at: path, from: head.provenHost, head: nil, cursor: nil)
+    }
+    try await touch(record, facts, head, cursor)
+    return .recorded(head)
   }
 
   /// What stands under the name now is put aside under a name of its own; what was recorded stays recorded.

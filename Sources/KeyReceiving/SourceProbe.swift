@@ -25,6 +25,7 @@ package struct SourceProbe: Sendable {
     _ source: SourceSettings, through transport: any Transport, spool: String, now: Instant
   ) async throws -> SourceProbe {
     var probe = SourceProbe(source: source.name)
+    if let note = source.peer.description.note(source) { probe.findings.append(note) }
     defer { removeFolder(spool) }
     do {
       try await probe.converse(source, transport, try SpoolFolder(spool), now)
@@ -84,8 +85,9 @@ package struct SourceProbe: Sendable {
     defer { spool.remove(path) }
     do {
       if let check = document.check {
-        let digest = try SourceDocument.digest(of: try FileSource(path: path)).fileBytes
-        if let fault = check.verify(head, sha256OfBody: digest, now: now) {
+        let file = try FileSource(path: path)
+        let digests = try SourceDocument.digest(of: file, behind: check.prefix(in: head))
+        if let fault = check.verify(head, digests, body: file, now: now) {
           faults.append(fault)
           return
         }

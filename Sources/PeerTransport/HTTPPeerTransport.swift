@@ -128,6 +128,7 @@ extension HTTPPeerTransport {
   private func answer(to request: PeerRequest, _ destination: BodyDestination) async throws -> HeadAndBody {
     try Self.check(request.headers)
     let address = try location.address(for: request.url)
+    let secrets = self.secrets.adding(request.seal)
     guard isAllowed(address) else {
       throw TransportFault(
         code: .hostRefused,
@@ -141,9 +142,9 @@ extension HTTPPeerTransport {
         code: .hostRefused, reason: "\(address): a source of https does not lead to http", isTemporary: false)
     }
     guard request.body == nil else {
-      try checkSecrets(of: address, request.headers)
+      try checkSecrets(secrets, of: address, request.headers)
       return try await budget.withPermit(for: address.authority, limit: concurrency) {
-        try await exchange(address, request.headers, destination, handing: request.body)
+        try await exchange(address, request.headers, secrets, destination, handing: request.body)
       }
     }
     var retry = 1
@@ -152,7 +153,7 @@ extension HTTPPeerTransport {
       let reason: String
       let delay: Duration?
       do {
-        let answer = try await followRedirects(from: address, request.headers, destination)
+        let answer = try await followRedirects(from: address, request.headers, secrets, destination)
         guard RetryPolicy.isTemporary(status: answer.head.status) else { return answer }
         let wish = answer.head["retry-after"].flatMap { RetryPolicy.seconds(retryAfter: $0, now: clock.now()) }
         delay = retryPolicy.delay(beforeRetry: retry, wish: wish, random: clock.random())
@@ -171,19 +172,20 @@ extension HTTPPeerTransport {
   }
 
   private func followRedirects(
-    from first: WebAddress, _ headers: [PeerRequest.Header], _ destination: BodyDestination
+    from first: WebAddress, _ headers: [PeerRequest.Header], _ secrets: RequestSecrets,
+    _ destination: BodyDestination
   ) async throws -> HeadAndBody {
     var address = first
-    try checkSecrets(of: address, headers)
+    try checkSecrets(secrets, of: address, headers)
     for _ in 0...Self.redirectLimit {
       let answer = try await budget.withPermit(for: address.authority, limit: concurrency) {
-        try await exchange(address, headers, destination)
+        try await exchange(address, headers, secrets, destination)
       }
       guard [301, 302, 303, 307, 308].contains(answer.head.status), let target = answer.head["location"] else {
         return answer
       }
       let next = try redirectTarget(secrets.masked(target), from: address)
-      try checkSecrets(of: next, headers)
+      try checkSecrets(secrets, of: next, headers)
       onEvent(.redirected(from: address.description, to: next.description))
       address = next
     }
@@ -205,7 +207,9 @@ extension HTTPPeerTransport {
   }
 
   /// A secret is for the location's scheme, host and port alone.
-  private func checkSecrets(of address: WebAddress, _ headers: [PeerRequest.Header]) throws {
+  private func checkSecrets(
+    _ secrets: RequestSecrets, of address: WebAddress, _ headers: [PeerRequest.Header]
+  ) throws {
     guard !address.hasSameOrigin(as: location) else { return }
     guard !secrets.belong(in: address), !headers.contains(where: secrets.belong) else {
       throw TransportFault(
@@ -225,12 +229,13 @@ extension HTTPPeerTransport {
 
 extension HTTPPeerTransport {
   private func exchange(
-    _ address: WebAddress, _ headers: [PeerRequest.Header], _ destination: BodyDestination, handing load: [UInt8]? = nil
+    _ address: WebAddress, _ headers: [PeerRequest.Header], _ secrets: RequestSecrets, _ destination: BodyDestination,
+    handing load: [UInt8]? = nil
   ) async throws -> HeadAndBody {
     let start = ContinuousClock.now
     do {
       let patience = min(limits.total, limits.connect + limits.idle)
-      var request = request(to: address, headers)
+      var request = request(to: address, headers, secrets)
       if let load {
         request.method = .POST
         request.body = .bytes(load)
@@ -252,7 +257,9 @@ extension HTTPPeerTransport {
     }
   }
 
-  private func request(to address: WebAddress, _ headers: [PeerRequest.Header]) -> HTTPClientRequest {
+  private func request(
+    to address: WebAddress, _ headers: [PeerRequest.Header], _ secrets: RequestSecrets
+  ) -> HTTPClientRequest {
     let isHome = address.hasSameOrigin(as: location)
     var request = HTTPClientRequest(url: isHome ? secrets.disclosed(in: address) : address.text)
     request.headers.add(name: "User-Agent", value: userAgent)

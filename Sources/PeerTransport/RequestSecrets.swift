@@ -23,7 +23,19 @@ struct RequestSecrets: Sendable {
     }.sorted { ($0.secret.disclosed.utf8.count, $0.mask) > ($1.secret.disclosed.utf8.count, $1.mask) }
   }
 
+  private init(_ entries: [Entry]) { self.entries = entries }
+
   var isEmpty: Bool { entries.isEmpty }
+
+  /// With what stands for `{seal}`; a seal of a secret that there is not, or of one that is no key, stays as it is written.
+  func adding(_ seal: PeerRequest.Seal?) -> RequestSecrets {
+    guard let seal, let key = entries.first(where: { $0.mask == "{\(seal.secret)}" }),
+      let text = seal.text(under: key.secret)
+    else { return self }
+    let mask = PeerRequest.Seal.mask
+    return RequestSecrets(
+      entries + [Entry(mask: mask, encodedMask: PercentEncoding.encode(mask), secret: Secret(text))])
+  }
 
   // MARK: Putting them in
 

@@ -41,6 +41,7 @@ private let otherTargets: [String: FuzzTarget] = [
   "http-fields": fuzzFields,
   "upload-json": fuzzJSON,
   "sample-app-page": fuzzPage,
+  "listed-items": fuzzItems,
   "web-token": fuzzToken,
 ]
 
@@ -229,6 +230,16 @@ private func inflate(_ stream: [UInt8], piecesOf longest: Int) -> (bytes: [UInt8
 @Sendable private func fuzzPage(_ input: UnsafeRawBufferPointer) {
   guard let page = SampleAppPage(Array(input)) else { return }
   check(page.count <= input.count, "\(page.count) keys in \(input.count) bytes")
+}
+
+/// The selector is the first line, and the document what follows.
+@Sendable private func fuzzItems(_ input: UnsafeRawBufferPointer) {
+  let parts = Array(input).split(separator: 0x0A, maxSplits: 1, omittingEmptySubsequences: false)
+  guard parts.count == 2, let selectors = ItemSelector.all(in: String(decoding: parts[0], as: UTF8.self)) else {
+    return
+  }
+  guard let found = ListedItems(in: Array(parts[1]), selectors, limit: 100) else { return }
+  check(found.items.count <= 100 && found.items.allSatisfy { !$0.isEmpty }, "\(found.items.count) items")
 }
 
 /// Tokens of certificates, of DP-3T and of peers, in both spellings.

@@ -88,11 +88,13 @@ import TransparencyLog
          error: state: missing, allowed a folder
         2:5: error: sources.0.location: missing, allowed an address: https://keys.example.org, or a folder for files
         2:5: error: sources.0.name: missing, allowed letters, digits, hyphens, dots
-        2:5: error: sources.0.protocol: missing, allowed index, corona-warn-app, dp3t, immuni, efgs, sample-app, files
+        2:5: error: sources.0.protocol: missing, allowed index, list, calendar, covid-green, coronamelder, \
+        corona-warn-app, dp3t, immuni, efgs, sample-app, files
         2:5: error: sources.0.trust: missing, allowed a ring of public keys (PEM, folder, JSON), host, origins, \
         operator; add a line such as trust: keys/de.pem
         3:5: error: sources.1.name: "/etc", allowed 1...64 letters, digits, "-", "."
-        4:5: error: sources.1.protocol: "ftp", allowed index, corona-warn-app, dp3t, immuni, efgs, sample-app, files
+        4:5: error: sources.1.protocol: "ftp", allowed index, list, calendar, covid-green, coronamelder, \
+        corona-warn-app, dp3t, immuni, efgs, sample-app, files
         5:5: error: sources.1.location: allowed a text
         6:5: error: sources.1.trust: /etc/k/keys/missing.pem: cannot open: no such file or directory
         7:5: error: sources.2: allowed a mapping of settings

@@ -41,6 +41,33 @@ import Testing
     }
   }
 
+  /// The expected value is what `openssl dgst -sha256 -mac HMAC -macopt hexkey:…` prints.
+  @Test("A seal is computed where the request is made, and never leaves for another host")
+  func seals() async throws {
+    let seal = PeerRequest.Seal(secret: "hmac-key", message: "302:18599:446386")
+    try await Bench.run({ try await $1.respond(body: "keys") }) { bench, server in
+      var settings = TransportSettings()
+      settings.allowedHosts = ["localhost"]
+      let source = SourceSettings(
+        name: "test", peer: .calendar, location: "http://127.0.0.1:\(server.port)",
+        secrets: ["hmac-key": Secret(String(repeating: "0a", count: 32))], trust: .operator,
+        reading: Policy(name: "as-sent"), transport: settings)
+      let transport = try bench.clients.transport(
+        for: source, limits: Bench.calm, clock: bench.clock.transportClock,
+        onEvent: { [events = bench.events] in events.append($0) })
+      _ = try await transport.ask(PeerRequest(url: "retrieve/302/18599/{seal}", seal: seal))
+      #expect(
+        server.log.requests.map(\.target) == [
+          "/retrieve/302/18599/cd234e8befa9d75aa325ae716cf5a98e6b4056a5da0eac52b8fb7524f286ddb4"
+        ])
+      #expect(!"\(bench.events.all)".contains("cd234e8b"))
+      let fault = await #expect(throws: TransportFault.self) {
+        _ = try await transport.ask(PeerRequest(url: "http://localhost:\(server.port)/{seal}", seal: seal))
+      }
+      #expect(fault?.code == .secretRefused || fault?.code == .hostRefused)
+    }
+  }
+
   @Test func anotherHostIsNotAsked() async throws {
     try await StubServer.run({ try await $1.respond(body: "keys") }) { other in
       try await Bench.run { _, connection in

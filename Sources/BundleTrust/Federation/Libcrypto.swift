@@ -283,6 +283,35 @@
       else { throw CMSFault(reason: "signed by another certificate") }
     }
 
+    /// Verifies the signatures of all signers over this content, and the chain of each to this root, by the certificates in the
+    /// CMS. Their purpose is not looked at, because governments' certificates for seals state none for mail.
+    ///
+    /// - Returns: the certificate of the first signer, in DER.
+    static func verify(
+      _ bytes: [UInt8], over content: [UInt8], root: [UInt8], at now: Instant
+    ) throws(CMSFault) -> [UInt8] {
+      ERR_clear_error()
+      defer { ERR_clear_error() }
+      guard content.count <= Int(Int32.max), let cms = Self.cms(bytes), let root = Self.certificate(root),
+        let store = Owned(X509_STORE_new(), { X509_STORE_free($0) }),
+        X509_STORE_add_cert(store.pointer, root.pointer) == 1,
+        X509_STORE_set_purpose(store.pointer, X509_PURPOSE_ANY) == 1,
+        let parameters = X509_STORE_get0_param(store.pointer)
+      else { throw CMSFault(reason: lastReason() ?? "cannot be read") }
+      X509_VERIFY_PARAM_set_time(parameters, time_t(now.secondsSince1970))
+      // RSA of 2048 bits and SHA-256, or better.
+      X509_VERIFY_PARAM_set_auth_level(parameters, 2)
+      let isVerified = withInput(content) { input in
+        CMS_verify(cms.pointer, nil, store.pointer, input, nil, UInt32(CMS_BINARY)) == 1
+      }
+      guard isVerified else { throw CMSFault(reason: lastReason() ?? "does not verify") }
+      guard let signers = Owned(CMS_get0_signers(cms.pointer), { keyferry_certificates_free($0) }),
+        let signer = keyferry_certificates_value(signers.pointer, 0), let key = X509_get0_pubkey(signer),
+        kind(of: key).isAllowed
+      else { throw CMSFault(reason: "signed by a key that is not allowed") }
+      return encoding(of: signer)
+    }
+
     /// CMS in plain DER, detached, with one certificate and the attributes contentType, messageDigest and signingTime.
     static func sign(
       _ content: [UInt8], with key: PrivateKey, of certificate: [UInt8], at now: Instant

@@ -98,9 +98,10 @@ package struct SourceDocument {
   /// SHA-256 of the whole file.
   package func digest() throws -> ExportDigests { try Self.digest(of: source) }
 
-  /// SHA-256 of all bytes.
-  package static func digest(of source: any SeekableSource) throws -> ExportDigests {
+  /// SHA-256 of all bytes, behind others.
+  package static func digest(of source: any SeekableSource, behind prefix: [UInt8] = []) throws -> ExportDigests {
     var digest = ExportDigest()
+    prefix.withUnsafeBytes { digest.update($0) }
     let bytes = SequentialSource(source)
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 16)
     defer { buffer.deallocate() }

@@ -90,10 +90,15 @@ struct Exchange {
     var options: [String: String] = [:]
     for (name, value) in headers where name == "option" {
       let pair = value.split(separator: "=", maxSplits: 1)
-      options[String(pair[0])] = String(pair[1])
+      let isFile = pair[0] == "ca"
+      options[String(pair[0])] =
+        isFile
+        ? try String(contentsOf: PackageFolder.root.appending(path: String(pair[1])), encoding: .utf8) : String(pair[1])
     }
     var settings = source(peer, location: self["location"] ?? "https://keys.example.org", options)
-    for (name, value) in headers where name == "secret" { settings.secrets[value] = Secret("never-recorded") }
+    for (name, value) in headers where name == "secret" {
+      settings.secrets[value] = Secret(String(repeating: "0a", count: 32))
+    }
     settings.ownOrigins = Set(headers.filter { $0.name == "own-origin" }.map(\.value))
     if self["trust"] == "origins" {
       settings.trust = .origins(
@@ -116,7 +121,7 @@ struct Exchange {
       return next
     }
     func write(_ request: PeerRequest) {
-      lines.append("> GET \(request.url)")
+      lines.append("> \(request.body == nil ? "GET" : "POST") \(request.url)")
       lines += request.headers.map { "> \($0.name): \($0.value)" }
     }
     while true {
@@ -141,6 +146,8 @@ struct Exchange {
             lines.append("+ also answers \(document.otherStatuses.sorted().map(String.init).joined(separator: ", "))")
           }
           if document.mayChange { lines.append("+ may change") }
+          if let complete = document.completeFrom { lines.append("+ complete from \(complete)") }
+          if let seal = document.request.seal { lines.append("+ sealed with \(seal.secret): \(seal.message)") }
           if document.check != nil { lines.append("+ checked") }
           if let response = document.response { lines.append("+ \(response.body.count) bytes, had already") }
           let answer = try answer()

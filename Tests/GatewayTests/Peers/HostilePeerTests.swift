@@ -1,3 +1,4 @@
+import BundleTrust
 import ExposureKeys
 import Foundation
 import GatewayTesting
@@ -56,6 +57,7 @@ import Testing
         guard let document = machine.document(named: name) else { continue }
         store.retry(name, world.answer(document.request))
       }
+      machine.askAgain(for: store.quarantined.sorted())
     }
     var steps = 0
     while true {
@@ -145,7 +147,8 @@ private enum Nonsense {
     if random.once(in: 12) { return .fault(DocumentFault(code: "time-out", reason: "")) }
     var head = ResponseHead(
       status: random.pick([200, 200, 200, 200, 204, 301, 400, 403, 418, 500, 503] + (mayDeny ? [404, 410] : [])))
-    for name in ["batchTag", "nextBatchTag", "x-published-until", "x-key-bundle-tag"] where !random.once(in: 3) {
+    for name in ["batchTag", "nextBatchTag", "x-published-until", "x-key-bundle-tag", "ETag", "Batchcount"]
+    where !random.once(in: 3) {
       head.headers.append(PeerRequest.Header(name, value(&random)))
     }
     if head.status == 200, random.once(in: 4) { return .response(head, honest.body) }
@@ -173,6 +176,8 @@ private enum Nonsense {
       "<html><body>gone</body></html>", "[]", "{}", "null", "[1,\(number),23]", "[\"2020-12-02\",\"2020-13-01\"]",
       "[\"9999-12-31\"]", "{\"oldest\":\(number),\"newest\":\(other)}", "{\"newest\":\(other)}",
       "{\"keys\":[{},{}],\"done\":\(random.pick(["true", "false", "1"])),\"nextIndex\":\(other)}", "[{},{},{}]",
+      "[{\"url\":\"\(entry(&random))\"}]", "{\"token\":\"\(number)\"}",
+      "[{\"id\":\(other),\"path\":\"\(entry(&random))\"}]", "{\"batches\":[\"\(entry(&random))\",\(number),\(other)]}",
       "{\"keys\":[],\"done\":false,\"nextIndex\":\(random.pick(["-1", "0", "40", "12000"]))}",
       String(repeating: "[", count: 2000),
       "\(entry(&random))\n\(entry(&random))\r\n\(entry(&random))", "a@1-1.000000000\n",
@@ -193,8 +198,12 @@ struct World: Sendable {
   }
 
   static let all = [
-    index, coronaWarnApp, dp3t("v1"), dp3t("v2"), immuni, efgs, files, sampleApp(wrapped: true),
-    sampleApp(wrapped: false),
+    index, coronaWarnApp, dp3t("v1"), dp3t("v2"), immuni, efgs, files, list, listSince, covidGreen, coronaMelder,
+    englandAndWales,
+    canada,
+    denmark("v1"),
+    denmark("v3"),
+    sampleApp(wrapped: true), sampleApp(wrapped: false),
   ]
 
   private static func respond(
@@ -221,6 +230,104 @@ struct World: Sendable {
       return names.contains(name) ? respond(200, document([name])) : respond(404)
     }
   }()
+
+  static let list: World = {
+    let names = (1...9).map { "c19r/440/\($0 * 7).zip" }
+    return World(settings: source(.list, ["preset": "japan"]), items: Set(names)) { request in
+      if request.url.hasSuffix("/list.json") {
+        let entries = names.map { #"{"region":"440","url":"https://keys.example.org/\#($0)","created":1606953600456}"# }
+        return respond(200, "[\(entries.joined(separator: ","))]", ["ETag": #""7""#])
+      }
+      let name = request.url.replacing("https://keys.example.org/", with: "")
+      return names.contains(name) ? respond(200, document([name])) : respond(404)
+    }
+  }()
+
+  static let listSince: World = {
+    let names = (18_590...18_599).map(String.init)
+    return World(settings: source(.list, ["preset": "finland"]), items: Set(names)) { request in
+      let last = request.url.split { "/=".contains($0) }.last.map(String.init) ?? ""
+      if request.url.contains("/list?previous=") {
+        guard let previous = Int(last) else { return respond(400) }
+        return respond(200, #"{"batches":\#(names.filter { Int($0) ?? 0 > previous })}"#)
+      }
+      return names.contains(last) ? respond(200, document([last])) : respond(404)
+    }
+  }()
+
+  static let covidGreen: World = {
+    let numbers: [Int64] = [41, 44, 47, 48, 52]
+    var settings = source(.covidGreen, ["limit": "6"])
+    settings.secrets["refresh-token"] = Secret("a-refresh-token")
+    return World(settings: settings, items: Set(numbers.map { "exposures/ie/\($0).zip" })) { request in
+      if request.url.hasSuffix("/refresh") { return respond(200, #"{"token":"a.b.c"}"#) }
+      guard request.headers.contains(.init("Authorization", "Bearer a.b.c")) else { return respond(401) }
+      if request.url.contains("/exposures?since=") {
+        let since = request.url.split { "=&".contains($0) }.dropFirst().first.flatMap { Int64($0) } ?? 0
+        let after = numbers.filter { $0 > since || !numbers.contains(since) }.prefix(2)
+        return respond(
+          200, "[\(after.map { #"{"id":\#($0),"path":"exposures/ie/\#($0).zip"}"# }.joined(separator: ","))]")
+      }
+      let name = request.url.replacing("https://keys.example.org/data/", with: "")
+      return numbers.contains { "exposures/ie/\($0).zip" == name } ? respond(200, document([name])) : respond(404)
+    }
+  }()
+
+  /// What the manifest names.
+  private static let coronaMelderSets: Set = [
+    ExportDigests(of: Array("key set 1".utf8)).hexadecimal, "6f1c1f6e-30a4-4d0e-9c05-7b1b3f1a8a11",
+  ]
+
+  static let coronaMelder: World = {
+    let manifest = try? Data(contentsOf: CoronaMelderTests.folder.appending(path: "manifest.zip"))
+    let root = (try? CoronaMelderTests.text("root.pem")) ?? ""
+    return World(settings: source(.coronaMelder, ["ca": root]), items: coronaMelderSets) { request in
+      if request.url.hasSuffix("/manifest") {
+        return PeerResponse(head: ResponseHead(200, ["ETag": #""7""#]), body: Array(manifest ?? Data()))
+      }
+      let name = request.url.split(separator: "/").last.map { String($0) } ?? ""
+      return coronaMelderSets.contains(name) ? respond(200, document([name])) : respond(404)
+    }
+  }()
+
+  static let englandAndWales: World = {
+    let items = ["daily/2020120200", "daily/2020120300", "two-hourly/2020120302", "two-hourly/2020120308"]
+    return World(settings: source(.calendar, ["preset": "england-and-wales", "days": "2"]), items: Set(items)) {
+      request in
+      let name = request.url.replacing("https://keys.example.org/distribution/", with: "").replacing(".zip", with: "")
+      return items.contains(name) ? respond(200, document([name])) : respond(403)
+    }
+  }()
+
+  static let canada: World = {
+    let items = ["18590", "18591", "18598"]
+    var settings = source(.calendar, ["preset": "canada"])
+    settings.secrets["hmac-key"] = Secret(String(repeating: "0a", count: 32))
+    return World(settings: settings, items: Set(items)) { request in
+      let name = request.url.replacing("https://keys.example.org/retrieve/302/", with: "").replacing(
+        "/{seal}", with: "")
+      return items.contains(name) ? respond(200, document([name])) : respond(410)
+    }
+  }()
+
+  static func denmark(_ version: String) -> World {
+    let counts = ["2020-11-28": 3, "2020-12-02": 1]
+    let isFirst = version == "v1"
+    let items = Set(
+      counts.flatMap { day, count in
+        (0..<count).map { isFirst ? "\(day):\($0)" : "\(day)_\($0 + 1)_all" }
+      })
+    let settings = source(.calendar, ["preset": "denmark", "version": version])
+    return World(settings: settings, items: items) { request in
+      let name = String((request.url.split(separator: "/").last ?? "").replacing(".zip", with: ""))
+      guard items.contains(name) else { return respond(isFirst ? 404 : 204) }
+      let count = counts[String(name.prefix(10))] ?? 0
+      let isLast = name.hasSuffix("_\(count)_all")
+      return respond(
+        200, document([name]),
+        isFirst ? ["Batchcount": "\(count)", "FinalForTheDay": "True"] : ["nextBatchExists": isLast ? "False" : "True"])
+    }
+  }
 
   static let coronaWarnApp: World = {
     let items: Set<String> = ["2020-12-01", "2020-12-02", "2020-12-03/hour/0", "2020-12-03/hour/7"]

@@ -1,18 +1,29 @@
 import BundleTrust
 import ExposureKeys
+import GatewayTesting
 import KeyPeers
 import Testing
 
 @Suite struct PeerCatalogTests {
   private static let now = Instant(secondsSince1970: 1_606_989_600)
 
+  private static var covidGreen: SourceSettings {
+    var settings = source(.covidGreen)
+    settings.secrets["refresh-token"] = Secret("a-refresh-token")
+    return settings
+  }
+
   /// The least that each protocol must be told.
   static func enough(for peer: PeerProtocol) -> SourceSettings {
     switch peer {
     case .index: source(peer, ["index": "index.txt"])
+    case .list: source(peer, ["preset": "japan"])
+    case .calendar: source(peer, ["preset": "england-and-wales"])
     case .coronaWarnApp: source(peer, ["country": "DE"])
     case .dp3t: source(peer, ["version": "v2"])
     case .files: source(peer, location: "/var/spool/keys")
+    case .covidGreen: covidGreen
+    case .coronaMelder: source(peer, ["ca": TestCertificate.anchor.pem])
     default: source(peer)
     }
   }
@@ -47,7 +58,9 @@ import Testing
     (.dp3t, "days", "0"), (.dp3t, "days", "22"), (.dp3t, "days", "-1"), (.dp3t, "key", "AAAA"),
     (.efgs, "format", "xml"), (.efgs, "origins", "verified"), (.sampleApp, "maximumCount", "many"),
     (.index, "index", "a b"), (.index, "index", ""), (.index, "suffix", " "), (.immuni, "country", "ITALY"),
-    (.dp3t, "withFederationGateway", "yes"),
+    (.dp3t, "withFederationGateway", "yes"), (.list, "preset", "atlantis"), (.list, "items", "batches[]."),
+    (.calendar, "preset", "wales"), (.calendar, "days", "15"), (.calendar, "today", "true"), (.calendar, "keys", "own"),
+    (.list, "items", "[].a b"), (.list, "items", "[],"), (.list, "since", "=0"), (.list, "since", "a&b"),
   ])
   func wrongValuesAreFaults(peer: PeerProtocol, option: String, value: String) {
     var settings = Self.enough(for: peer)
@@ -67,6 +80,36 @@ import Testing
       PeerCatalog.faults(of: source(.files, location: "/", ["x": "1"])) == [
         "options.x: unknown to protocol files, which has no options"
       ])
+  }
+
+  @Test func aListOfOnesOwnNeedsWhatAPresetStates() {
+    #expect(
+      PeerCatalog.faults(of: source(.list, ["preset": "own", "since": "after"])) == [
+        "options.list: missing; preset own needs it", "options.items: missing; preset own needs it",
+      ])
+    #expect(PeerCatalog.faults(of: source(.list, ["preset": "own", "list": "x.json", "items": "[]"])) == [])
+  }
+
+  @Test func canadaNeedsAKeyInHexadecimal() {
+    var settings = source(.calendar, ["preset": "canada"])
+    #expect(PeerCatalog.faults(of: settings).count == 1)
+    settings.secrets["hmac-key"] = Secret("not-hexadecimal-not-hexadecimal-not-hexadecimal-not-hexadecimal-")
+    #expect(
+      PeerCatalog.faults(of: settings) == ["options.hmac-key: the secret must be 64 or more hexadecimal digits"])
+    settings.secrets["hmac-key"] = Secret(String(repeating: "0a", count: 32))
+    #expect(PeerCatalog.faults(of: settings) == [])
+  }
+
+  @Test(arguments: [
+    ("england-and-wales", ["daily/2020120301", "daily/2020120302", "hourly/2020120300", "two-hourly/2020120323"]),
+    ("canada", ["302/1859", "302/00000", "303/18599", "302/18599/x"]),
+    ("denmark", ["2020-12-01_0_all", "2020-12-01_01_all", "2020-12-01_1_dk", "2020-12-01_501_all", "2020-12-01:0"]),
+  ])
+  func namesOfOtherLayoutsAreNone(preset: String, names: [String]) throws {
+    var settings = source(.calendar, ["preset": preset])
+    if preset == "canada" { settings.secrets["hmac-key"] = Secret(String(repeating: "0a", count: 32)) }
+    let machine = try PeerCatalog.machine(for: settings, cursor: nil, now: Self.now)
+    for name in names { #expect(machine.document(named: name) == nil, "\(name)") }
   }
 
   @Test func aKeyIsReadFromPEM() {
@@ -97,7 +140,11 @@ import Testing
 
   /// What was put aside can be asked for by its name alone, the same way as the first time.
   @Test(arguments: [
-    (PeerProtocol.index, "a/1.zip"), (.index, "https://cdn.example.net/5.zip?v=2"), (.coronaWarnApp, "DE/2020-12-01"),
+    (PeerProtocol.index, "a/1.zip"), (.index, "https://cdn.example.net/5.zip?v=2"),
+    (.calendar, "daily/2020120300"),
+    (.coronaMelder, "6f1c1f6e-30a4-4d0e-9c05-7b1b3f1a8a11"), (.calendar, "two-hourly/2020120322"),
+    (.list, "c19r/440/17.zip"),
+    (.list, "https://cdn.example.net/5.zip"), (.coronaWarnApp, "DE/2020-12-01"),
     (.coronaWarnApp, "DE/2020-12-01/13"), (.dp3t, "all@1606982400000"), (.immuni, "17"),
     (.efgs, "2020-12-01/20201201-3"),
     (.sampleApp, "120+17"), (.files, "keys.zip@4711-1606816800.250000000"),
