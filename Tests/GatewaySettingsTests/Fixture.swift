@@ -39,7 +39,7 @@ struct MemoryFiles: SettingFiles {
 
 enum Fixture {
   static let now = Instant(secondsSince1970: 1_606_780_800)  // 2020-12-01
-  static let layouts: Set<String> = ["apple", "corona-warn-app", "dp3t", "google", "immuni"]
+  static let layouts = Set(LayoutCatalog.all.map { $0.name })
   static let secret = "hunter2hunter2hunter2"
   static let keys = [SigningKey.generate(), SigningKey.generate(), SigningKey.generate()]
   static let environment = [
