@@ -1,5 +1,6 @@
 import BundleTrust
 import ExposureKeys
+import GatewayDaemon
 import KeyPeers
 import KeyStorage
 import PeerTransport
