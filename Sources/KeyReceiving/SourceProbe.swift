@@ -19,6 +19,8 @@ package struct SourceProbe: Sendable {
 
   /// How many questions a probe asks before it is content with what it has.
   private static let maximumQuestions = 40
+  /// How many of the newest documents it tries, if they are not there yet.
+  private static let maximumDocuments = 3
 
   /// - Parameter spool: a folder for what is being fetched; it is removed at the end.
   package static func probe(
@@ -52,8 +54,11 @@ package struct SourceProbe: Sendable {
       switch try await conversation.next() {
       case .collect(let documents):
         findings.append("lists \(counted(documents.count, "document"))")
-        guard let newest = documents.last else { continue }
-        return try await examine(newest, source, transport, spool, now)
+        guard !documents.isEmpty else { continue }
+        for document in documents.reversed().prefix(Self.maximumDocuments) {
+          if try await examine(document, source, transport, spool, now) { return }
+        }
+        return
       case .done: return findings.append("has nothing to fetch")
       case .fail(let fault): return faults.append(fault)
       case .interrupted:
@@ -62,24 +67,25 @@ package struct SourceProbe: Sendable {
     }
   }
 
+  /// - Returns: `false` where the document is not there.
   private mutating func examine(
     _ document: PeerDocument, _ source: SourceSettings, _ transport: any Transport, _ spool: SpoolFolder,
     _ now: Instant
-  ) async throws {
+  ) async throws -> Bool {
     let name = printableText(document.name)
     let fetcher = DocumentFetcher(transport: transport, spool: spool, byteLimit: source.documentByteLimit)
     let (head, path): (ResponseHead, String)
     switch try await fetcher.fetch(document, unless: nil) {
     case .fault(let fault):
       faults.append(fault)
-      return
+      return true
     case .answered(let head):
       if document.otherStatuses.contains(head.status) {
         findings.append("\(name): nothing there now (\(head.status))")
-      } else {
-        faults.append(DocumentFault(code: .status(head.status), reason: "\(name): the peer answers \(head.status)"))
+        return false
       }
-      return
+      faults.append(DocumentFault(code: .status(head.status), reason: "\(name): the peer answers \(head.status)"))
+      return true
     case .fetched(let fetchedHead, let fetchedPath): (head, path) = (fetchedHead, fetchedPath)
     }
     defer { spool.remove(path) }
@@ -89,7 +95,7 @@ package struct SourceProbe: Sendable {
         let digests = try SourceDocument.digest(of: file, behind: check.prefix(in: head))
         if let fault = check.verify(head, digests, body: file, now: now) {
           faults.append(fault)
-          return
+          return true
         }
       }
       let arrival = try source.arrival(of: document.name, at: path, from: head.provenHost, at: now)
@@ -102,5 +108,6 @@ package struct SourceProbe: Sendable {
       guard let fault = DocumentFault(refusing: error) else { throw error }
       faults.append(fault)
     }
+    return true
   }
 }

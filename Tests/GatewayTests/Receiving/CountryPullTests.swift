@@ -137,4 +137,25 @@ import Testing
       #expect(!peer.asked.contains("/distribution/daily/2020120100.zip"))
     }
   }
+
+  /// The newest names may not be there yet; what proves the source is told first.
+  @Test func aProbeTriesTheNewestFileThatIsThere() async throws {
+    try await withFolder { folder in
+      let peer = MemoryPeer()
+      let signer = try FileSigner(keyID: "234", region: "")
+      let settings = signer.settings(
+        .calendar, ["preset": "england-and-wales"], location: "https://keys.example.org")
+      let end = usualNoon.secondsSince1970
+      for hour in ["10", "12"] {
+        peer["/distribution/two-hourly/20201201\(hour).zip"] = MemoryPeer.Answer(status: 403)
+      }
+      peer["/distribution/two-hourly/2020120108.zip"] = MemoryPeer.Answer(
+        body: try signer.file([], from: end - 21_600, to: end - 14_400))
+      let probe = try await SourceProbe.probe(settings, through: peer, spool: folder + "/probe", now: usualNoon)
+      #expect(probe.isUsable)
+      #expect(probe.findings.first?.contains("emptied days") == true)
+      let tried = ["two-hourly/2020120112", "two-hourly/2020120110", "two-hourly/2020120108"]
+      #expect(probe.findings.dropFirst(2).map { String($0.prefix(21)) } == tried)
+    }
+  }
 }
