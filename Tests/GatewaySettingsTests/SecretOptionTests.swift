@@ -16,7 +16,7 @@ import Testing
         PeerOption("key", .secret, isRequired: true, "the key that the server has given out"),
         PeerOption("suffix", .ending, "how listed paths end"),
       ], trusts: [.operator]
-    ) { settings, cursor, _ in IndexPeer(settings, cursor: cursor) })
+    ) { settings, cursor, now in IndexPeer(settings, cursor: cursor, now: now) })
 
   private static func plan(_ options: String) throws(GatewayFaults) -> SourceSettings? {
     let text = """
