@@ -1,3 +1,4 @@
+import BundleTrust
 import Foundation
 import GatewayTesting
 import Testing

@@ -5,7 +5,6 @@ internal import KeyFormats
 internal import KeyIntake
 internal import KeyNormalization
 package import KeyPeers
-internal import KeyStorage
 internal import PeerTransport
 
 /// How what stands at an address is asked for.

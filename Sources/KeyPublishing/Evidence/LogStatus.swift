@@ -1,6 +1,5 @@
 package import ExposureKeys
 package import KeyStorage
-internal import ProgramMetrics
 internal import TransparencyLog
 
 /// What a publication folder shows of its log: for people and for metrics. Whoever relies on it verifies it by a key that he
