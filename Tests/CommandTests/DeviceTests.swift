@@ -1,3 +1,4 @@
+import BundleTrust
 import Foundation
 import GatewayTesting
 import Testing
@@ -76,16 +77,6 @@ import Testing
       let recursive = try prove(workshop, "--phone", "google", "--app", "swisscovid", status: 1)
       #expect(recursive.phones[0].firstLoss?.hasPrefix("recursive") == true)
       #expect(recursive.phones[0].keys == 2 && recursive.phones[0].sampled == 1 && recursive.phones[0].alarms == 1)
-    }
-  }
-
-  /// Android ignored a whole file for one such key.
-  @Test func anOnsetTooFarAwayLosesTheFile() throws {
-    try Workshop.run { workshop in
-      try bundle(workshop, Self.keys.replacing("CONFIRMED_TEST,1\nff", with: "CONFIRMED_TEST,15\nff"))
-      let proof = try prove(workshop, "--phone", "google,apple", "--app", "swisscovid", status: 1)
-      #expect(proof.phones.map(\.sampled) == [0, 2])
-      #expect(proof.phones[0].firstLoss?.contains("the whole file is ignored") == true)
     }
   }
 

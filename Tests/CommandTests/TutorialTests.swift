@@ -4,7 +4,9 @@ import Testing
 
 /// What the tutorials show is what happens, line by line, in one shell and in an empty folder.
 @Suite struct TutorialTests {
-  static let pages = ["TutorialAuditor", "TutorialResearcher", "TutorialOperator", "TutorialAppDeveloper"]
+  static let pages = [
+    "TutorialAuditor", "TutorialResearcher", "TutorialOperator", "TutorialAppDeveloper", "TutorialAuthority",
+  ]
 
   @Test(
     .enabled(if: Tool(named: "curl") != nil, "needs curl"),
