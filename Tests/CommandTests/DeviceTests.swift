@@ -80,16 +80,6 @@ import Testing
     }
   }
 
-  /// Android ignored a whole file for one such key.
-  @Test func anOnsetTooFarAwayLosesTheFile() throws {
-    try Workshop.run { workshop in
-      try bundle(workshop, Self.keys.replacing("CONFIRMED_TEST,1\nff", with: "CONFIRMED_TEST,15\nff"))
-      let proof = try prove(workshop, "--phone", "google,apple", "--app", "swisscovid", status: 1)
-      #expect(proof.phones.map(\.sampled) == [0, 2])
-      #expect(proof.phones[0].firstLoss?.contains("the whole file is ignored") == true)
-    }
-  }
-
   private struct Matches: Decodable {
     struct Match: Decodable {
       let key: String?

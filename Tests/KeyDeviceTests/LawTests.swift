@@ -200,6 +200,14 @@ struct LawTests {
     }
     #expect(try windows(1799) == 1)
     #expect(try windows(1800) == 2)
+    // The identifier of the interval after the key's last one.
+    for model in PhoneModel.allCases {
+      for (length, isKept) in [(60, false), (61, true)] {
+        let reception = Phone(model, now: Scenario.now).receive([broadcast(0)], of: key, period: length)
+        #expect(!reception.sightings.isEmpty == isKept, "\(model)")
+        #expect((reception.losses[.beyondPeriod] == 1) != isKept, "\(model)")
+      }
+    }
     for (wanted, isUsable) in [(Int32(0), false), (1, true), (143, true), (144, true), (145, false)] {
       key.rollingPeriod = wanted
       #expect((Phone(.google, now: Scenario.now).unusable(key) == nil) == isUsable)
