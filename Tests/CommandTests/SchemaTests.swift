@@ -2,10 +2,19 @@ import BundleTrust
 import Foundation
 import GatewayTesting
 import KeyInspection
+import KeyStorage
 import Testing
 
 /// What `--json` prints is what the schemas say.
 @Suite struct SchemaTests {
+  /// The schema of `events --json` lists each kind of event, and no other.
+  @Test func eventsAreThoseOfTheLedger() throws {
+    let place = PackageFolder.root.appending(path: "schemas/events.schema.json")
+    let text = try String(contentsOf: place, encoding: .utf8)
+    let quoted = Set(text.matches(of: /"([a-z-]+)"/).map { String($0.output.1) })
+    #expect(Set(EventKind.allCases.map(\.rawValue)).subtracting(quoted) == [])
+  }
+
   @Test func verification() throws {
     let schema = try DocumentSchema(named: "verification.schema.json")
     try Workshop.run { workshop in
