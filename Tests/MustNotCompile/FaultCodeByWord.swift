@@ -1,6 +1,6 @@
 // A code that is spelled where it is compared goes wrong in silence.
 // expect: cannot convert value of type 'String' to expected argument type 'FaultCode'
-import KeyStorage
+import ExposureKeys
 
 func fault(of reason: String) -> DocumentFault {
   #if MISTAKE
