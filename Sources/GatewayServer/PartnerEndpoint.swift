@@ -22,7 +22,7 @@ package protocol PartnerEndpoint: Sendable {
   ) async throws -> FinalResponse
 }
 
-/// What a request shows of who sends it, before the protocol has looked the sender up.
+/// What a request shows of its sender, before the protocol has looked the sender up.
 package struct PartnerCaller: Sendable {
   package var fields: HTTPFields
   /// Whether the connection is that of a proxy which the settings name.

@@ -48,6 +48,18 @@ import Testing
     return try Self.decoder.decode(Proof.self, from: Data(outcome.output))
   }
 
+  /// Where no file could be read nothing is proved, and no funnel of zeros says otherwise.
+  @Test(arguments: ["prove", "match"])
+  func aFileThatIsNotThereProvesNothing(command: String) throws {
+    try Workshop.run { workshop in
+      try workshop.write("rpi,time\n000102030405060708090a0b0c0d0e0f,2020-12-01T00:00:00Z\n", "log.csv")
+      let words = command == "prove" ? ["prove", "nosuch.zip", "--app", "nhs"] : ["match", "log.csv", "nosuch.zip"]
+      let outcome = try workshop.keyferry(["device"] + words)
+      #expect(outcome.status == 2 && outcome.text.isEmpty, "\(outcome.text)")
+      #expect(outcome.errors.contains("nosuch.zip: cannot open: no such file or directory"))
+    }
+  }
+
   @Test func eachKeyOfASoundBundleAlarms() throws {
     try Workshop.run { workshop in
       try bundle(workshop)

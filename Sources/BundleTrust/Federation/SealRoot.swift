@@ -1,7 +1,7 @@
 #if canImport(CLibcrypto)
   package import ExposureKeys
 
-  /// A root certificate, under which somebody seals content by CMS.
+  /// A root certificate that must stand at the top of a CMS signature.
   package struct SealRoot: Hashable, Sendable {
     private let certificate: FederationCertificate
 

@@ -87,6 +87,10 @@ struct DeviceMatch: ParsableCommand {
       return (nil, nil)
     } leftOut: { _ in
     }
+    guard sum.readCount > 0 else {
+      sum.tell()
+      return try exit(.failed)
+    }
     let report = DeviceMatchReport(matches, keys: keys, table, tally, format)
     if json {
       try Console.document(line: try JSONText.render(report))

@@ -118,6 +118,10 @@ struct DeviceProve: ParsableCommand {
       return (nil, nil)
     } leftOut: { _ in
     }
+    guard sum.readCount > 0 else {
+      sum.tell()
+      return try exit(.failed)
+    }
     let newest = runs.compactMap(\.newest).max().map { min($0.secondsSince1970 + 7200, Clock.now.secondsSince1970) }
     let now = at ?? end ?? newest.map { Instant(secondsSince1970: $0) } ?? Clock.now
     for index in runs.indices { runs[index].prove(Encounter(encounter) ?? .usual, now) }

@@ -10,7 +10,7 @@ struct DocumentSum {
   private var sum = InspectionSum()
   private(set) var leftOut: [LeftOutDocument] = []
   /// How many documents were read.
-  private var readCount = 0
+  private(set) var readCount = 0
   /// Whether documents are added up: one alone is its own sum.
   private(set) var isSummed: Bool
 

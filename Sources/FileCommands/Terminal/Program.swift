@@ -5,7 +5,7 @@ package enum Program {
   /// What the commands say they are part of; the parser then looks for no options of a whole program in them.
   package static let name = "keyferry"
 
-  /// That of the tag. It is what others are told; `--version` says the commit, too.
+  /// The version, as the tag has it. Other systems see it; `--version` prints the commit as well.
   package static let version = "0.1.0"
 
   /// Name and version, as bundles and the log name what made them.

@@ -4,7 +4,7 @@ internal import HTTPTypes
 
 /// Says which country a request comes from. It is asked for each request: a certificate may be revoked between two.
 package protocol ClientAuthenticator: Sendable {
-  /// - Throws: ``FederationRefusal`` where nobody who may ask sent it.
+  /// - Throws: ``FederationRefusal`` if the sender may not ask.
   func client(_ caller: PartnerCaller, at now: Instant) throws(FederationRefusal) -> FederationClient
 }
 
